@@ -18,7 +18,7 @@ from whimbrel.clock.window_borders import Label, WindowBorders
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows has no zone
 _BLOCK: Final = 512
 """So many bounds are computed and kept at once."""
-_ARROW_UNTIL: Final = 24_800
+ARROW_UNTIL: Final = 24_800
 """Arrow knows no changes of clocks after 2037: from this day in that year on, the standard library is asked."""
 _USUAL: Final = WindowBorders()
 _MARGIN: Final = 2
@@ -129,7 +129,7 @@ def instants(walls: Integers, zone: str, unit: TickUnit) -> Integers:
     if zone == "UTC":
         return walls
     per_second = ticks_per_second(unit) or 1
-    late = walls >= _ARROW_UNTIL * 86_400 * per_second
+    late = walls >= ARROW_UNTIL * 86_400 * per_second
     local = pa.array(np.where(late, 0, walls), pa.int64()).cast(pa.timestamp(unit))
     found = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="latest")
     ticks = found.cast(pa.int64()).to_numpy().copy()
@@ -145,7 +145,7 @@ def shown_by_clocks(ticks: Integers, zone: str, unit: TickUnit) -> Integers:
     if zone == "UTC":
         return ticks
     per_second = ticks_per_second(unit) or 1
-    late = ticks >= _ARROW_UNTIL * 86_400 * per_second
+    late = ticks >= ARROW_UNTIL * 86_400 * per_second
     early = pa.array(np.where(late, 0, ticks), pa.int64()).cast(pa.timestamp(unit, zone))
     walls = pc.local_timestamp(early).cast(pa.int64()).to_numpy().copy()
     clock = pa.lib.string_to_tzinfo(zone)

@@ -1,8 +1,7 @@
-"""Calendar fields and time grids in the time zone of a column."""
+"""Time grids in the time zone of a column."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -15,16 +14,8 @@ from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.types import ROUNDED_TIMES, floor_months, floor_ticks
+from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow
-
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "dt.year": pc.year, "dt.month": pc.month, "dt.day": pc.day, "dt.hour": pc.hour, "dt.minute": pc.minute,
-    "dt.second": pc.second, "dt.weekday": pc.day_of_week, "dt.quarter": pc.quarter, "dt.week": pc.iso_week,
-    "dt.day_of_year": pc.day_of_year,
-    "dt.millisecond": pc.millisecond, "dt.microsecond": lambda x: pc.add(pc.multiply(pc.millisecond(x), 1000),
-                                                                         pc.microsecond(x)),
-}
 
 
 def in_zone(expr: Call, x: Value, zone: str) -> Value:
@@ -47,11 +38,9 @@ def in_zone(expr: Call, x: Value, zone: str) -> Value:
 
 
 def calendar(expr: Call, x: Value, scope: Scope) -> Value:
-    """The functions of ``.dt``."""
+    """The functions of ``.dt`` that the table of functions does not have."""
     if expr.function == "dt.at_time_zone":
         return in_zone(expr, x, expr.options[0])
-    if expr.function not in ROUNDED_TIMES:
-        return from_arrow(_PARTS[expr.function](x.arrow()).cast(pa.int64()))
     if x.valid is not None:  # a null may hold any number
         x = Value(x.type, np.where(x.valid, x.data, np.int64(0)), x.valid)
     months = floor_months(expr)

@@ -98,6 +98,10 @@ def _call(call: Call) -> str:
         case "str.replace", (old, new, regex, count):
             arguments = [repr(old), repr(new), *(["regex=True"] if regex else []),
                          *([] if count is None else [f"count={count}"])]
+        case "dt.replace_timezone", (zone, ambiguous):
+            arguments = [repr(zone), *([] if ambiguous == "earliest" else [f"ambiguous={ambiguous!r}"])]
+        case "dt.business_days", (holidays,):
+            arguments = [_argument(call.args[1]), *([f"holidays={list(holidays)!r}"] if holidays else [])]
         case "str.strip" | "str.lstrip" | "str.rstrip", (None,):
             arguments = []
         case "str.contains" | "str.count_matches", (text, False):
@@ -108,7 +112,7 @@ def _call(call: Call) -> str:
             arguments = [f"[{', '.join(_value(value) for value in values)}]"]
         case "round", (0,):
             arguments = []
-        case function, () if function.startswith("dt."):
+        case function, () if function.startswith("dt.") and len(call.args) == 1:
             return f"{receiver}.{function}"
         case _, options:
             arguments = [*(_argument(arg) for arg in call.args[1:]), *(repr(option) for option in options)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from whimbrel.clock.duration import Duration
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
+from whimbrel.expr.time_methods import TimeMethods
 from whimbrel.migration_hints import absent
 
 
@@ -155,7 +156,7 @@ class StringFunctions:
 
 
 @dataclass(frozen=True)
-class TimeFunctions:
+class TimeFunctions(TimeMethods):
     """Functions of a time or date expression.
 
     Parts are int64, in the time zone of the column.

@@ -374,12 +374,6 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "str.length" | "str.index_of":
             _require_text(expr, x)
             return INT
-        case "dt.year" | "dt.month" | "dt.day" | "dt.weekday" | "dt.quarter" | "dt.week" | "dt.day_of_year":
-            require(expr, t.is_timestamp(x) or t.is_date(x), f"{expr.function} takes a time or a date", x)
-            return INT
-        case "dt.hour" | "dt.minute" | "dt.second" | "dt.millisecond" | "dt.microsecond":
-            require(expr, t.is_timestamp(x) or t.is_time(x), f"{expr.function} takes a time", x)
-            return INT
         case function if function in ROUNDED_TIMES:
             require(expr, t.is_timestamp(x), f"{function} takes a time", x)
             if floor_months(expr) is None:
@@ -392,7 +386,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case function if function in FUNCTION_TABLE:
             if function == "str.count_matches" and expr.options[1]:
                 check_pattern(expr.options[0], 0, expr.show())
-            return FUNCTION_TABLE[function].type_of(function, [type_ for _, type_ in args], expr.show)
+            return FUNCTION_TABLE[function].type_of(function, [type_ for _, type_ in args], expr.options, expr.show)
         case function if function.startswith("seg."):
             return segment_call_type(expr, args)
         case _:

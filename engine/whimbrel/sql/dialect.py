@@ -53,6 +53,10 @@ class Whimbrel(Dialect):  # type: ignore[misc]
     class Parser(parser.Parser):  # type: ignore[misc]
         """Adds GROUP BY expression AS name, TABLE(...) and MERGE."""
 
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            name: build for name, build in parser.Parser.FUNCTIONS.items()
+            if name not in ("DATE_DIFF", "DATEDIFF")}  # those make a unit of the last argument
+
         STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {
             **parser.Parser.STATEMENT_PARSERS, TokenType.MERGE: lambda self: self.parse_merge()}
         FUNC_TOKENS: ClassVar[set[Any]] = {*parser.Parser.FUNC_TOKENS, TokenType.SESSION}

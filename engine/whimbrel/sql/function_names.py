@@ -8,13 +8,12 @@ from whimbrel.expr import SQL_FUNCTIONS
 
 FUNCTIONS: Final = (
     *SQL_FUNCTIONS,
-    "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_part", "date_trunc", "day", "dayofyear",
-    "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "hour", "if",
-    "least", "left", "length", "ln", "log", "lower", "lpad", "ltrim", "minute", "mod", "month", "nullif", "pi",
-    "position", "power", "quarter", "regexp_extract", "regexp_matches", "regexp_replace", "repeat",
-    "replace", "reverse", "right", "round", "rpad", "rtrim", "second", "sign", "sin", "split_part", "sqrt",
-    "start_time", "starts_with", "strpos", "substring", "time_bucket", "trim", "true_div", "trunc", "upper",
-    "week", "year",
+    "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_diff", "date_part", "date_trunc",
+    "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "if", "least", "left",
+    "length", "ln", "log", "lower", "lpad", "ltrim", "mod", "nullif", "pi", "position", "power", "regexp_extract",
+    "regexp_matches", "regexp_replace", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign",
+    "sin", "split_part", "sqrt", "start_time", "starts_with", "strpos", "substring", "time_bucket", "trim",
+    "true_div", "trunc", "upper",
 )
 
 MANUAL_FUNCTIONS: Final = (

@@ -26,10 +26,7 @@ ONE: Final[dict[Any, Callable[[Expr], Expr]]] = {
     exp.Abs: lambda x: x.abs(), exp.Sqrt: lambda x: x.sqrt(), exp.Exp: lambda x: x.exp(), exp.Ln: lambda x: x.log(),
     exp.Sin: lambda x: x.sin(), exp.Cos: lambda x: x.cos(), exp.Sign: lambda x: x.sign(),
     exp.Lower: lambda x: x.str.lower(), exp.Upper: lambda x: x.str.upper(), exp.Length: lambda x: x.str.length(),
-    exp.Year: lambda x: x.dt.year, exp.Month: lambda x: x.dt.month, exp.Day: lambda x: x.dt.day,
-    exp.Hour: lambda x: x.dt.hour, exp.Minute: lambda x: x.dt.minute, exp.Second: lambda x: x.dt.second,
-    exp.DayOfMonth: lambda x: x.dt.day, exp.DayOfYear: lambda x: x.dt.day_of_year, exp.Week: lambda x: x.dt.week,
-    exp.WeekOfYear: lambda x: x.dt.week,
+    exp.DayOfMonth: lambda x: x.dt.day, exp.DayOfYear: lambda x: x.dt.day_of_year, exp.WeekOfYear: lambda x: x.dt.week,
 }
 """Functions of one value, by the parser's node."""
 
@@ -49,6 +46,10 @@ _FIXED: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECON
 
 _TEXT_TESTS: Final = {"starts_with": "starts_with", "ends_with": "ends_with", "contains": "contains",
                       "prefix": "starts_with", "suffix": "ends_with"}
+
+_COUNTS: Final = {1: "one value", 2: "two values"}
+_SHOWN: Final = {1: "x", 2: "y, x"}
+
 
 def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     """The expression of a function call."""
@@ -138,11 +139,15 @@ def _by_table(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
     if called is None or name in scope.binder.functions:
         return None
     given = [*node.expressions] if isinstance(node, exp.Anonymous) else [each for each in node.args.values() if each]
-    count = FUNCTION_TABLE[called].arguments
-    if len(given) != count:
-        raise scope.binder.text.error(f"{name}() takes {'one value' if count == 1 else 'two values'}.", node,
-                                      f"Use {name}({'x' if count == 1 else 'y, x'}).")
-    found = Call(called, tuple(scalar(each, scope) for each in given))
+    function = FUNCTION_TABLE[called]
+    count, options = function.arguments or max(1, len(given) - len(function.options)), function.options
+    if len(given) != count + len(options):
+        wanted = count + len(options)
+        raise scope.binder.text.error(f"{name}() takes {_COUNTS.get(wanted, f'{wanted} values')}.", node,
+                                      f"Use {name}({_SHOWN.get(wanted, 'x, ...')}).")
+    literals = [(literal_text if kind is str else literal_whole)(each, scope, scalar)
+                for kind, each in zip(options, given[count:], strict=True)]
+    found = Call(called, tuple(scalar(each, scope) for each in given[:count]), tuple(literals))
     scope.type_of(found, node)
     return found
 
@@ -160,6 +165,8 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return x % y if lower == "floor_mod" else x // y if lower == "floor_div" else x / y
     if lower == "time_bucket" and len(arguments) == 2 and isinstance(arguments[0], exp.Interval):
         return scalar(arguments[1], scope).dt.floor(duration(arguments[0], scope.binder.text))
+    if lower in ("date_diff", "datediff"):
+        return _date_diff(node, scope, scalar)
     if lower in ("date_part", "datepart") and len(arguments) == 2:
         unit = literal_text(arguments[0], scope, scalar).upper()
         if unit in PARTS:
@@ -218,6 +225,17 @@ def _date_trunc(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     if pa.types.is_date(scope.type_of(x, node.this)):
         x = x.cast(pa.timestamp("s"))
     return x.dt.floor(_FIXED[unit])
+
+
+def _date_diff(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    """Borders of a unit between two times: date_diff('month', first, then)."""
+    if len(node.expressions) != 3:
+        raise scope.binder.text.error("date_diff takes a unit and two times.", node, "Use date_diff('day', t, u).")
+    unit, first, then = node.expressions
+    found = Call("dt.date_diff", (scalar(first, scope), scalar(then, scope)),
+                 (literal_text(unit, scope, scalar).lower(),))
+    scope.type_of(found, node)
+    return found
 
 
 def _only(node: Any, known: tuple[str, ...], scope: NameScope) -> None:

@@ -48,9 +48,7 @@ _FUNCTIONS: Final = {
     "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "sign": "sign",
     "floor": "floor", "ceil": "ceil", "str.lower": "lower", "str.upper": "upper", "str.length": "length",
     "str.starts_with": "starts_with", "str.ends_with": "ends_with", "greatest": "greatest", "least": "least",
-    "fill_null": "coalesce", "start_time": "start_time", "end_time": "end_time", "dt.year": "year",
-    "dt.month": "month", "dt.day": "day", "dt.hour": "hour", "dt.minute": "minute", "dt.second": "second",
-    "dt.quarter": "quarter", "dt.week": "week", "dt.day_of_year": "dayofyear", "str.reverse": "reverse",
+    "fill_null": "coalesce", "start_time": "start_time", "end_time": "end_time", "str.reverse": "reverse",
     "str.repeat": "repeat", "str.split_part": "split_part"}
 _GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond",
                  "1mo": "month", "1q": "quarter", "1y": "year"}
