@@ -116,6 +116,31 @@ def test_batches_checkpoints_and_early_answers_change_nothing(name: str, tmp_pat
         assert [counted(one) + counted(other) for one, other in zip(before, after, strict=True)] == expected
 
 
+def a_part(chance: random.Random, of: Any = None) -> Any:
+    """A value of other events, or a window of them, maybe of such values."""
+    expr = a_part(chance, col.x) if of is None and chance.random() < 0.3 else col.x
+    window = chance.choice((wb.sum, wb.mean, wb.max, wb.std, wb.first))(expr)
+    rows = chance.randint(1, 6)
+    return chance.choice((expr.previous(chance.randint(1, 3)), expr.ago(chance.randint(1, 9)), window.past(3 * rows),
+                          window.past(rows=4 * rows), window.past(rows=rows).previous(), window.past(rows=rows).ago(4),
+                          col.x.previous().ago(rows)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(4))
+def test_random_columns_of_each_band_are_as_if_it_were_asked_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(40 * seed, 40 * seed + 40):
+        chance = random.Random(number)
+        monkeypatch.setattr(changed_event_kernel, "_PORTION", chance.choice((1, 7, 50)))
+        monkeypatch.setattr(event_history, "_CROWDED", chance.choice((3, 9, 65_536)))
+        log = a_log(number, chance.choice((1, 3, (1, 2, 4))))
+        log = log.group_by("k") if chance.random() < 0.6 else log
+        query = log.select("x", **{name: a_part(chance) for name in "abc"[:chance.randint(1, 3)]})
+        for latency, table in zip(LATENCIES, collect_together([band.node for band in query.at_latencies(*LATENCIES)]),
+                                  strict=True):
+            assert counted(table) == counted(dropping(query, latency).collect()), (number, latency)
+
+
 @pytest.mark.parametrize(("query", "again"), [
     (lambda log: log.group_by("k").select(p=col.x.previous()), 2),
     (lambda log: log.select(s=wb.sum(col.x).past(rows=4)), 5),
