@@ -357,7 +357,8 @@ class Reduced(Expr):
     @property
     def made(self) -> Col:
         """The column in which its value stands."""
-        return Col(self.show(), OuterValue("rows", self.show()))
+        text = self.show()  # once: what it is of may be of others, and so on
+        return Col(text, OuterValue("rows", text))
 
 
 def node(expr: Expr) -> Node:

@@ -113,6 +113,7 @@ class TemporalMethods:
         Parameters
         ----------
         size, offset : str, timedelta or int (ticks)
+            As in ``tumbling_window``: ``"1d"`` and ``"1mo"`` are spans of the calendar, for events that do not last.
 
         Examples
         --------

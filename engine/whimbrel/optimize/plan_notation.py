@@ -69,7 +69,10 @@ def plan_notation(roots: Sequence[Node]) -> dict[int, list[str]]:
 
 def notation_of(root: Node) -> list[str]:
     """The lines of a part, by its last node: a definition each, and at last how far it reads, and how it runs."""
-    return _TimedPart(root).lines()
+    try:
+        return _TimedPart(root).lines()
+    except RecursionError:
+        return ["its expressions are nested too deeply to print"]
 
 
 def borders(roots: Sequence[Node]) -> list[str]:
@@ -101,6 +104,18 @@ def _reason(node: Node) -> str | None:
         if isinstance(steps, Sketch):
             return f"{aggregate.show()} is approximate"
     return None
+
+
+def _read_by(node: Node) -> Sequence[Node]:
+    """The inputs whose events a node's are made of."""
+    match node.op:
+        case TemporalSamples() | Recompute() | RecomputeRows():
+            return node.inputs[1:2]
+        case PeriodicLoop(last=last):
+            return [node.inputs[step.port] for step in in_order(last) if isinstance(step, InputStep | Sampled)]
+        case op if isinstance(op, (*_OVER_TIME, *_SCALAR)) and not getattr(op, "constants", ()):
+            return node.inputs[:1]
+    return ()
 
 
 @dataclass
@@ -144,9 +159,16 @@ class _TimedPart:
         return "threads by key" if self.keys else "one thread"
 
     def events(self, node: Node) -> TimedEvents:
-        """What a node gives."""
-        if id(node) not in self.made:
-            self.made[id(node)] = self._events(node)
+        """What a node gives. What it reads is made before, without recursion: plans may be long."""
+        open_ = [node]
+        while open_:
+            missing = [each for each in _read_by(open_[-1]) if id(each) not in self.made]
+            if missing:
+                open_ += reversed(missing)
+                continue
+            done = open_.pop()
+            if id(done) not in self.made:
+                self.made[id(done)] = self._events(done)
         return self.made[id(node)]
 
     def _columns(self, op: TemporalColumns, of: TimedEvents) -> TimedEvents:

@@ -24,7 +24,7 @@ from whimbrel.stream.presence import with_presence
 from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.stream.time_changes import at_changes
-from whimbrel.stream.time_samples import at_multiples, sampled
+from whimbrel.stream.time_samples import at_multiples, check_multiples, sampled
 from whimbrel.stream.times_of_day import with_date
 
 ResampleMethod = Literal["hold", "linear", "nearest", "mean", "polyphase"]
@@ -65,7 +65,10 @@ def between(node: Node, start: Instant, end: Instant, every: Duration | None) ->
         raise PlanError(f"The range must end after its start, got {start!r} to {end!r}.", where=where,
                         hint="Use a later end.")
     made = Node(Between(start=first, end=last, clip=every is not None, unit=schema.unit, zone=schema.zone), (node,))
-    return made if every is None else sampled(made, every, f"between(every={every!r})")
+    if every is None:
+        return made
+    check_multiples(node, every, f"between(..., every={every!r})")
+    return sampled(made, every, f"between(every={every!r})")
 
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:
@@ -111,8 +114,9 @@ def resample(node: Node, keys: Keys, period: Duration | Rate, how: ResampleMetho
         raise SchemaError(f'how="mean" needs columns of numbers, got {wrong.name!r} of type {wrong.type}.', where=where,
                           hint='Select the numbers first: select("x").resample(...).')
     check_positive(unit, where=where, period=ticks)
-    windows = after(operators.tumbling_window, node, period, offset=offset)
+    first = grid_offset(period, unit, offset, where=where)
+    windows = after(operators.tumbling_window, node, ticks, offset=first)  # days of 24 hours, as at other multiples
     measures = tuple((name, mean(Col(name))) for name in columns)
     means = Node(GroupAggregate(keys=columns_of_keys(names), measures=measures), (windows,))
     means = Node(Select(columns=columns_of_keys(node.schema.names)), (means,))
-    return as_samples(means, names, ticks, grid_offset(period, unit, offset, where=where))
+    return as_samples(means, names, ticks, first)

@@ -17,6 +17,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration, Instant, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name, named_columns, named_words, type_of
+from whimbrel.expr.nesting import refusing_deep_nesting
 from whimbrel.migration_hints import LATENCY_BANDS, STREAM, absent, renamed
 from whimbrel.operators import Changelog, LateRows
 from whimbrel.optimize import optimize_together, plan_notation
@@ -308,10 +309,10 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
         return replace(self, node=node, keys=keys)
 
     # The methods of operators build the operators for this stream and append them.
-
     def _unary(self, build: Callable[..., Operators], /, *arguments: Any, **options: Any) -> Self:
-        made = self._followed_by(build(self.schema, *arguments, **options), self.node)
-        return _recorded(made, build, (self,), arguments, options)
+        with refusing_deep_nesting(build.__name__):
+            made = self._followed_by(build(self.schema, *arguments, **options), self.node)
+            return _recorded(made, build, (self,), arguments, options)
 
     def _binary(self, build: Callable[..., Operators], right: Self, *arguments: Any, allow_lookahead: bool,
                 **options: Any) -> Self:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from whimbrel.batch import Schema
 from whimbrel.clock import INF, Duration, TickUnit, duration_ticks
+from whimbrel.clock.window_borders import WindowBorders
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, lifetime_of, type_of
 from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.expr.temporal_nodes import Ema, Past, PastRows, Previous, Temporal, TimeOffset, WindowCell, WindowValue
 from whimbrel.expr.temporal_parts import LIFETIMES_HINT, NO_LIFETIMES, temporal_parts
+from whimbrel.operators.windows.calendar_window import calendar_windows
 from whimbrel.plan import Aggregate, Sampling
 from whimbrel.temporal.window_folds import weighs_time
 
@@ -49,7 +51,7 @@ def check_part(part: Temporal, schema: Schema) -> None:
         case Ema(halflife=halflife) if halflife is not None:
             if offset_ticks(halflife, schema.unit, part) == 0:
                 raise PlanError("halflife must be positive, got 0.", where=where, hint='Use halflife="10s".')
-        case WindowCell(size=size):
+        case WindowCell(size=size) if not in_calendar(part, schema):
             if offset_ticks(size, schema.unit, part) == 0:
                 raise PlanError("The size of a cell must be positive, got 0.", where=where, hint='Use cell("10s").')
     if isinstance(part, WindowValue):
@@ -60,6 +62,12 @@ def check_part(part: Temporal, schema: Schema) -> None:
             raise PlanError(NO_LIFETIMES, where=where, hint=LIFETIMES_HINT)
         if not any(True for _ in temporal_parts(expr)):
             type_of(expr, schema, where=where)
+
+
+def in_calendar(cell: WindowCell, schema: Schema) -> bool:
+    """Whether a cell is a span of the calendar, such as a local day, and not so many ticks."""
+    found = calendar_windows(cell.show(), schema, cell.size, cell.size, cell.offset, WindowBorders(), None, "monday")
+    return found is not None
 
 
 def check_changes(part: Temporal, results: Expr, schema: Schema) -> None:

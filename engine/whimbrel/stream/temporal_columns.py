@@ -7,6 +7,7 @@ from typing import TypeGuard
 
 from whimbrel import operators
 from whimbrel.clock import grid_offset
+from whimbrel.errors import PlanError
 from whimbrel.expr import (
     Col,
     Expr,
@@ -50,7 +51,7 @@ from whimbrel.stream.presence import with_presence
 from whimbrel.stream.running_parts import Running, runs_row_by_row, with_running_values
 from whimbrel.stream.sample_filters import with_fir
 from whimbrel.stream.segment_checks import check_levels
-from whimbrel.stream.temporal_checks import check_changes, check_part, offset_ticks
+from whimbrel.stream.temporal_checks import check_changes, check_part, in_calendar, offset_ticks
 from whimbrel.temporal.parts import (
     CellWindow,
     EventValue,
@@ -188,6 +189,8 @@ class TemporalParts:
                 return EventValue(self.over_columns(of), events), 0
             case SoFar() | Recurrence():
                 return (EventValue(self.over_columns(part), held=True), 0) if self._is_running(part) else None
+            case WindowCell() if in_calendar(part, self.out.schema):
+                return None
             case WindowValue():
                 results, _ = self._aggregates(part)
                 aggregates = (each for each in reduced_in(results) if isinstance(each, Aggregate))
@@ -289,6 +292,12 @@ class TemporalParts:
                 return after(operators.shift, values, -ticks) if ticks else values
             case PastRows(rows=rows, min_rows=min_rows):
                 return self._aggregated(self._until_row(events, rows), part, _of_enough(results, min_rows))
+            case WindowCell(size=size, offset=offset) if in_calendar(part, self.out.schema):
+                if not self._points:
+                    raise PlanError("A cell of the calendar needs events that do not last.", where=part.show(),
+                                    hint='Use hours, such as cell("24h"), or set_duration(1) before.')
+                windows = after(operators.tumbling_window, events, size, offset=offset)
+                return self._aggregated(windows, part, results)
             case WindowCell(size=size, offset=offset):
                 pieces = events if self._points else after(operators.chop, events, size, offset=offset)
                 return self._aggregated(after(operators.tumbling_window, pieces, size, offset=offset), part, results)

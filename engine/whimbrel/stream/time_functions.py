@@ -26,7 +26,7 @@ class FunctionsOfTime:
 
         There is a new event wherever a value changes. Temporal parts such as ``wb.mean(col.px).past("20m")`` are there
         as long as their windows are not empty. In ``select`` they are taken when events start only. After ``group_by``
-        the result has the keys, too.
+        the result is grouped, too, and has the keys as columns.
 
         Parameters
         ----------
@@ -44,7 +44,8 @@ class FunctionsOfTime:
         """
         named = named_columns("over_time", (), columns, self.node.schema.names)
         node = over_time(self.node, self.keys, named, every)
-        return self._with(node, columns_of_keys(self.group), "over_time", every=every, **columns)
+        names = tuple(name for name, _ in self.keys)
+        return self._with(node, columns_of_keys(names), "over_time", every=every, **columns)
 
     def hold(self, limit: Duration | None = None) -> Self:
         """Extend each event until the next one starts.
@@ -114,7 +115,7 @@ class FunctionsOfTime:
         Parameters
         ----------
         start, end : str, datetime or int (ticks)
-            The range ``[start, end)``. A time of day, such as ``"09:00"``, is of the only day of the log.
+            The range ``[start, end)``. A time of day, ``"00:00"`` to ``"24:00"``, is of the only day of the log.
         every : str, timedelta or int (ticks), optional
             Give what is active at multiples of this duration in the range instead, each until the next one.
 

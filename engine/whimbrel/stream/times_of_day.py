@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from whimbrel.clock import Instant, TickUnit, format_instant
@@ -26,7 +26,8 @@ def with_date(value: Instant, node: Node, where: str) -> Instant:
         return value
     days = sorted({day for source in node.sources() for day in _days(source, node.schema.unit)})
     if len(days) == 1:
-        return f"{days[0]}T{value.strip()}"
+        at_end = value.strip().startswith("24:00")
+        return f"{days[0] + timedelta(days=at_end)}T{'00' if at_end else value.strip()[:2]}{value.strip()[2:]}"
     why = f"the log is from {days[0]} to {days[-1]}" if days else "the days of the log are not known"
     raise PlanError(f"{value!r} has no date, and {why}.", where=where,
                     hint=f'Add the date: "{days[0] if days else "2024-05-06"}T{value.strip()}".')

@@ -161,8 +161,8 @@ class FunctionKernel(Kernel):
         last = events.begins[1:][events.begins[1:] > events.begins[:-1]] - 1
         # With every, an event that never ends counts for one tick.
         endless = bool(self.every and not events.lasts and (events.ends[last] == INF).any())
-        ends = np.where(events.ends == INF, events.events.sync + 1, events.ends) if endless else events.ends
-        given = events.events.sync, frozen(ends), events.lasts, frozen(events.begins)
+        ends = frozen(np.where(events.ends == INF, events.events.sync + 1, events.ends) if endless else events.ends)
+        given = events.events.sync, ends, events.lasts, frozen(events.begins)
         ranges = (since, limit, self.every, self.offset) if self.every else (since, limit, known)
         times = (at,) if self.every else (at, until)
         keyed = (marks, following) if self.every else (marks, closing, following)
@@ -180,7 +180,8 @@ class FunctionKernel(Kernel):
             boundary: frozen(found[number * capacity:number * capacity + rows])
             for number, boundary in enumerate(_boundaries(self.presences))}
         events = self.history.until(events, int(at[rows - 1])) if rows else events
-        return (replace(events, times=frozen(at[:rows].copy()), marks=marks, passed=known_positions),
+        return (replace(events, ends=ends[:len(events.ends)], times=frozen(at[:rows].copy()), marks=marks,
+                        passed=known_positions),
                 self.every or frozen(until[:rows].copy()), closing, following)
 
     @property

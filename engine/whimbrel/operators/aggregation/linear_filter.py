@@ -109,6 +109,7 @@ class LinearValues(FilteredValues):
         else:
             b, a = of.normalized
             self.coefficients, self.order = frozen(np.concatenate([b, a[1:]])), len(b) - 1
+        self.feedback = bool(of.sections) or bool(of.normalized[1][1:].any())
         self.state = np.zeros(self.groups * self.order)
         period, phase = (None, None) if of.sampling is None else (of.sampling.period, of.sampling.phase)
         self.runs = SampleRuns(period, phase, keyed=of.keyed)
@@ -118,14 +119,14 @@ class LinearValues(FilteredValues):
     def loop(self) -> Compiled:
         """The loop that has the state in local variables; one that has not where the order is 0, or too high for it."""
         if self.sections or 0 < self.order <= MAX_ORDER:
-            return filter_function(self.order, self.sections)
+            return filter_function(self.order, self.sections, feedback=self.feedback)
         return _filter_rows
 
     @cached_property
     def run(self) -> Compiled | None:
         """The loop over a run of one key, with the state in local variables."""
         unkeyed = not self.of.keyed and (self.sections or 0 < self.order <= MAX_ORDER)
-        return run_function(self.order, self.sections) if unkeyed else None
+        return run_function(self.order, self.sections, feedback=self.feedback) if unkeyed else None
 
     def _grow(self, groups: int) -> None:
         self.state = extend(self.state, groups * self.order, 0.0)

@@ -8,16 +8,17 @@ MAX_ORDER = 16
 """Highest order of a generated loop: more local variables do not fit in registers."""
 
 
-def filter_function(order: int, sections: int) -> Compiled:
+def filter_function(order: int, sections: int, *, feedback: bool) -> Compiled:
     """The loop of a filter of some order, or of so many second-order sections.
 
-    Operations and their order are those of SciPy's ``lfilter`` and ``sosfilt``.
+    Operations and their order are those of SciPy's ``lfilter`` and ``sosfilt``. Without feedback no result is read
+    again, not even times 0: NaN leaves the filter.
     """
     fields = range(2 * sections or order)
     state = ", ".join(f"z{field}" for field in fields)
     zeros = ", ".join("0.0" for _ in fields)
     stored = ", ".join(f"state[at + {field}]" for field in fields)
-    steps = _section_lines(sections) if sections else _direct_lines(order)
+    steps = _section_lines(sections) if sections else _direct_lines(order, feedback)
     coefficients = ", ".join(steps[0])
     text = "\n".join([
         f"# A recursive filter: {f'{sections} sections' if sections else f'order {order}'}",
@@ -52,12 +53,12 @@ def filter_function(order: int, sections: int) -> Compiled:
     return load_text(text, "run", {})
 
 
-def run_function(order: int, sections: int) -> Compiled:
+def run_function(order: int, sections: int, *, feedback: bool) -> Compiled:
     """The same loop for rows of one key, none of which is left out or begins again: nothing is asked for each row."""
     fields = range(2 * sections or order)
     state = ", ".join(f"z{field}" for field in fields)
     stored = ", ".join(f"state[{field}]" for field in fields)
-    names, lines = _section_lines(sections) if sections else _direct_lines(order)
+    names, lines = _section_lines(sections) if sections else _direct_lines(order, feedback)
     text = "\n".join([
         f"# A recursive filter of a run: {f'{sections} sections' if sections else f'order {order}'}",
         "",
@@ -75,12 +76,13 @@ def run_function(order: int, sections: int) -> Compiled:
     return load_text(text, "run", {})
 
 
-def _direct_lines(order: int) -> tuple[list[str], list[str]]:
+def _direct_lines(order: int, feedback: bool) -> tuple[list[str], list[str]]:
     """Names of the coefficients, and the steps of direct form II transposed."""
     names = [f"b{number}" for number in range(order + 1)] + [f"a{number}" for number in range(1, order + 1)]
     lines = ["given = value", "value = z0 + b0 * given"]
-    lines += [f"z{number - 1} = z{number} + given * b{number} - value * a{number}" for number in range(1, order)]
-    return names, [*lines, f"z{order - 1} = given * b{order} - value * a{order}"]
+    back = [f" - value * a{number}" if feedback else "" for number in range(order + 1)]
+    lines += [f"z{number - 1} = z{number} + given * b{number}{back[number]}" for number in range(1, order)]
+    return names, [*lines, f"z{order - 1} = given * b{order}{back[order]}"]
 
 
 def _section_lines(sections: int) -> tuple[list[str], list[str]]:

@@ -37,6 +37,9 @@ def filter_rows(
     out : array of float64
     """
     order = coefficients.shape[0] // 2
+    feedback = False
+    for number in range(order + 1, 2 * order + 1):
+        feedback |= coefficients[number] != 0.0
     for row in range(group.shape[0]):
         if hidden.shape[0] and hidden[row]:
             continue
@@ -49,6 +52,8 @@ def filter_rows(
                 state[at + number] = initial[number] * value if initial.shape[0] else 0.0
         filtered = state[at] + coefficients[0] * value
         out[row] = filtered
+        if not feedback:  # a result that is not finite must not be read again, not even times 0
+            filtered = 0.0
         for number in range(1, order):
             state[at + number - 1] = (state[at + number] + value * coefficients[number]
                                       - filtered * coefficients[order + number])
