@@ -227,7 +227,7 @@ class _TimedPart:
         return self._input(node, node.schema)
 
     def _runs(self, form: str, keys: Sequence[str]) -> None:
-        self.forms[form] = None
+        self.forms = {form: None, **self.forms}  # what reads stands before what it reads
         self.keys |= dict.fromkeys(keys)
 
     def _input(self, node: Node, schema: Schema) -> TimedEvents:
