@@ -28,7 +28,7 @@ TOPICS = {
     "Lifetimes": ("SetDuration", "Extend", "Shift", "AlterLifetime", "Retime", "ClipDuration", "PointAtEnd", "Chop",
                   "Stitch", "Edges", "Resample"),
     "Windows": ("HoppingWindow", "ClosedWindow", "CalendarWindow", "SlidingWindow", "SlidingBorders",
-                "CalendarSlidingWindow", "SessionWindow", "WholeWindow", "LastRows", "Quantize"),
+                "CalendarSlidingWindow", "SessionWindow", "TableWindow", "WholeWindow", "LastRows", "Quantize"),
     "Groups": ("GroupAggregate", "EpochAggregate", "TopK", "Pivot"),
     "Signals": ("Rewindow", "SegmentSamples", "Sync", "Zip", "OnClock", "FirFilter", "PolyphaseResample",
                 "DetectRanges", "ProcessBlocks"),

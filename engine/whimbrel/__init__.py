@@ -27,7 +27,7 @@ from whimbrel.expr import (
     when,
 )
 from whimbrel.migration_hints import PACKAGE, absent
-from whimbrel.operators import event, sequence, simultaneous
+from whimbrel.operators import calendar, event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
 from whimbrel.sql import sql
@@ -122,6 +122,7 @@ __all__ = [
     "approx_count_distinct",
     "approx_quantile",
     "array_function",
+    "calendar",
     "col",
     "collect",
     "correlate",

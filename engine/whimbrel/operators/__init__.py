@@ -75,6 +75,7 @@ from whimbrel.operators.windows.last_rows import LastRows, last_rows
 from whimbrel.operators.windows.quantize import Quantize, progressive_window, quantize
 from whimbrel.operators.windows.session_window import Emit, SessionWindow, session_window
 from whimbrel.operators.windows.sliding_borders import SlidingBorders
+from whimbrel.operators.windows.table_window import TableWindow, TradingCalendar, calendar
 from whimbrel.operators.windows.whole_window import WholeWindow
 from whimbrel.operators.windows.window import (
     Closed,
@@ -97,11 +98,12 @@ __all__ = [
     "RecomputeRows", "Resample", "Results", "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys",
     "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
     "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
-    "TemporalColumns", "TemporalSamples", "TopK", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound",
-    "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "cfar", "chop",
-    "clip_at", "clip_duration", "cross_join", "detect", "distinct", "distinct_within", "drop", "edges",
-    "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot",
-    "point_at_end", "process", "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples",
-    "select", "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window",
-    "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where", "with_columns", "zip",
+    "TableWindow", "TemporalColumns", "TemporalSamples", "TopK", "TradingCalendar", "Union", "Unpivot", "Where",
+    "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join",
+    "asof_join", "assume", "calendar", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct",
+    "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
+    "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",
+    "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
+    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where",
+    "with_columns", "zip",
 ]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Simultaneous,
         Span,
         Step,
+        TradingCalendar,
         WindowLabel,
     )
     from whimbrel.plan import Aggregate, Node, Operators
@@ -761,17 +762,18 @@ class Methods:
         """
         return self._unary(operators.session_window, timeout, max_duration, emit=emit, keys=self.keys)
 
-    def tumbling_window(self, size: Duration | None, *, offset: Duration | None = None, label: Label = "start",
-                        closed: Closed | None = None, timezone: str | None = None,
+    def tumbling_window(self, size: Duration | TradingCalendar | None, *, offset: Duration | None = None,
+                        label: Label = "start", closed: Closed | None = None, timezone: str | None = None,
                         week_start: str = "monday") -> Self:
         """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
         Parameters
         ----------
-        size : str, timedelta, int or None, > 0
-            Length of a window. None, or ``wb.WHOLE``, is one window for the whole log: see
-            :class:`whimbrel.operators.WholeWindow`. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of
-            the calendar: see :class:`whimbrel.operators.CalendarWindow`.
+        size : str, timedelta, int, calendar or None, > 0
+            Length of a window, or the windows of ``wb.calendar(sessions)``. None, or ``wb.WHOLE``, is one window for
+            the whole log. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
+            :class:`whimbrel.operators.CalendarWindow`, :class:`~whimbrel.operators.TableWindow` and
+            :class:`~whimbrel.operators.WholeWindow`.
         offset : str, timedelta or int
             Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
             ``"7d"``) on `week_start`.

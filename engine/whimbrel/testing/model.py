@@ -17,7 +17,7 @@ from whimbrel.testing import oracle
 from whimbrel.testing.model_joins import JoinWords
 from whimbrel.testing.model_lifetimes import LifetimeWords
 from whimbrel.testing.oracle import Event, OracleColumns, Payload, Term
-from whimbrel.testing.oracle.lifetimes import whole_window
+from whimbrel.testing.oracle.lifetimes import table_window, whole_window
 from whimbrel.testing.oracle.results import BOUNDS, ROWS, SINCE_OPENED, Windows, epoch_aggregate, snapshots
 from whimbrel.testing.oracle.results import results as oracle_results
 
@@ -44,7 +44,9 @@ class Model(LifetimeWords, JoinWords):
         names = tuple(dict.fromkeys((*self.names, *columns)))
         return replace(self, facts=oracle.with_columns(self.facts, _terms(columns)), columns=names)
 
-    def tumbling_window(self, size: int | None, **options: Any) -> Model:
+    def tumbling_window(self, size: Any, **options: Any) -> Model:
+        if isinstance(size, list):
+            return replace(self, facts=table_window(self.facts, size), windows=None)
         if size is None:
             return replace(self, facts=whole_window(self.facts), windows=None)
         return self.hopping_window(size, size, **options)
@@ -237,6 +239,7 @@ def _when_it_started(of: Term) -> Term:
 
 MODEL_API = SimpleNamespace(
     WHOLE=None,
+    calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
     lit=lambda value: Term(lambda _: value),
     when=oracle.TermWhen,
     count=lambda of=None: ModelAggregate("count", of),

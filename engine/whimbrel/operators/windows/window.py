@@ -29,6 +29,7 @@ from whimbrel.operators.windows.calendar_window import CalendarWindow, calendar_
 from whimbrel.operators.windows.closed_window import ClosedWindow, check_closed
 from whimbrel.operators.windows.sliding_borders import SlidingBorders
 from whimbrel.operators.windows.start_edges import starts_only
+from whimbrel.operators.windows.table_window import TradingCalendar
 from whimbrel.operators.windows.whole_window import WholeWindow
 from whimbrel.plan import (
     KnownInput,
@@ -154,16 +155,18 @@ class HoppingWindow(Operator):
 
 
 @fluent
-def tumbling_window(schema: Schema, size: Duration | None, *, offset: Duration | None = None, label: Label = "start",
-                    closed: Closed | None = None, timezone: str | None = None, week_start: str = "monday") -> Operator:
+def tumbling_window(schema: Schema, size: Duration | TradingCalendar | None, *, offset: Duration | None = None,
+                    label: Label = "start", closed: Closed | None = None, timezone: str | None = None,
+                    week_start: str = "monday") -> Operator:
     """Round lifetimes to tumbling windows of `size`. See :class:`whimbrel.operators.HoppingWindow`.
 
     Parameters
     ----------
-    size : str, timedelta, int or None, > 0
-        Length of a window. None, or ``wb.WHOLE``, is one window for the whole log: see
-        :class:`whimbrel.operators.WholeWindow`. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of
-        the calendar: see :class:`whimbrel.operators.CalendarWindow`.
+    size : str, timedelta, int, calendar or None, > 0
+        Length of a window, or the windows of ``wb.calendar(sessions)``. None, or ``wb.WHOLE``, is one window for
+        the whole log. ``"1d"``, ``"1w"``, ``"1mo"``, ``"1q"`` and ``"1y"`` are spans of the calendar. See
+        :class:`whimbrel.operators.CalendarWindow`, :class:`~whimbrel.operators.TableWindow` and
+        :class:`~whimbrel.operators.WholeWindow`.
     offset : str, timedelta or int
         Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
         ``"7d"``) on `week_start`.
@@ -176,11 +179,12 @@ def tumbling_window(schema: Schema, size: Duration | None, *, offset: Duration |
     week_start : {"monday", ..., "sunday"}
         The day on which windows in weeks begin, unless `offset` says it.
     """
-    if size is None:
+    if size is None or isinstance(size, TradingCalendar):
+        where = f"tumbling_window({size!r})"
         if (offset, label, closed) != (None, "start", None):
-            raise PlanError("The window of the whole log has no borders: offset, label and closed do not apply.",
-                            where="tumbling_window(None)", hint="Leave them out.")
-        return WholeWindow()
+            raise PlanError(f"{'One window for a whole log' if size is None else 'A calendar'} has borders of its own: "
+                            "offset, label and closed do not apply.", where=where, hint="Leave them out.")
+        return WholeWindow() if size is None else size.window(schema, where)
     return _window(f"tumbling_window({size!r})", schema, size, size, offset, label, closed, timezone, week_start)
 
 

@@ -260,6 +260,12 @@ def whole_window(facts: Iterable[Event]) -> list[Event]:
     return [(first, INF, payload) for _, _, payload in facts]
 
 
+def table_window(facts: Iterable[Event], windows: Iterable[tuple[Time, Time]]) -> list[Event]:
+    """An event lasts for the window that has its start; outside of windows it is dropped."""
+    windows = list(windows)
+    return [(begin, end, payload) for start, _, payload in facts for begin, end in windows if begin <= start < end]
+
+
 def distinct_within(facts: Iterable[Event], span: int, *, keys: Mapping[str, Function]) -> list[Event]:
     """An event stays if none of its key that stayed started less than `span` before it; of one time the smallest."""
     def rank(event: Event) -> list[object]:
