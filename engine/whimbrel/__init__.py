@@ -12,11 +12,13 @@ from whimbrel.connect import FILE_ORDER, SEQUENCE, WALL_CLOCK, PartitionWatermar
 from whimbrel.errors import SqlError, WhimbrelError
 from whimbrel.expr import (
     array_function,
+    coalesce,
     col,
     correlate,
     end_time,
     first_of,
     greatest,
+    haversine,
     lag,
     last_of,
     least,
@@ -26,6 +28,7 @@ from whimbrel.expr import (
     start_time,
     when,
 )
+from whimbrel.expr.build import format
 from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import calendar, event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
@@ -123,6 +126,7 @@ __all__ = [
     "approx_quantile",
     "array_function",
     "calendar",
+    "coalesce",
     "col",
     "collect",
     "correlate",
@@ -137,12 +141,14 @@ __all__ = [
     "fir",
     "first",
     "first_of",
+    "format",
     "from_arrow",
     "from_edges",
     "from_pandas",
     "from_samples",
     "from_spark",
     "greatest",
+    "haversine",
     "iir",
     "integral",
     "lag",

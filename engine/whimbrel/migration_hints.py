@@ -48,7 +48,7 @@ EXPRESSION: Mapping[str, str] = {
         "sum", "mean", "min", "max", "std", "var", "median", "quantile", "first", "last", "count", "product")},
     "avg": "a function: wb.mean(...)", "n_unique": "a function: wb.count_distinct(...)",
     "nunique": "a function: wb.count_distinct(...)", "astype": ".cast(...)", "fillna": ".fill_null(...)",
-    "coalesce": ".fill_null(...)", "isna": ".is_null()", "isnull": ".is_null()", "notna": ".is_not_null()",
+    "coalesce": "a function: wb.coalesce(...)", "isna": ".is_null()", "isnull": ".is_null()", "notna": ".is_not_null()",
     "notnull": ".is_not_null()", "isin": ".is_in(...)", "contains": ".str.contains(...)",
     **{f"rolling{suffix}": 'wb.mean(col.x).past("1h") or .past(rows=10)' for suffix in (
         "", "_mean", "_sum", "_min", "_max", "_std", "_var", "_mean_by", "_sum_by", "_min_by", "_max_by")},
@@ -56,7 +56,7 @@ EXPRESSION: Mapping[str, str] = {
     "cum_max": "wb.max(col.x).so_far()", "cum_min": "wb.min(col.x).so_far()", "cum_count": "wb.count().so_far()",
     **dict.fromkeys(("shift", "lag"), '.previous() for the event before, or .ago("1h")'), "lead": '.ahead("1h")',
     "diff": "col.x - col.x.previous()", "pct_change": "col.x / col.x.previous() - 1",
-    **dict.fromkeys(("pow", "power"), "an operator: col.x ** 3"), "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
+    "power": "an operator: col.x ** 3", "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
 }

@@ -1,6 +1,16 @@
 """Scalar expressions: a closed set of nodes, and passes over them."""
 
-from whimbrel.expr.build import col, end_time, greatest, least, lit, start_time, when
+from whimbrel.expr.build import (
+    coalesce,
+    col,
+    end_time,
+    greatest,
+    haversine,
+    least,
+    lit,
+    start_time,
+    when,
+)
 from whimbrel.expr.codegen import can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
@@ -72,6 +82,7 @@ __all__ = [
     "check_name",
     "check_text",
     "children",
+    "coalesce",
     "col",
     "columns_of",
     "correlate",
@@ -81,6 +92,7 @@ __all__ = [
     "first_of",
     "functions_in",
     "greatest",
+    "haversine",
     "identity",
     "inlinable",
     "key_of",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -118,6 +119,62 @@ def least(*values: Any) -> Expr:  # word allowed: the function of SQL
         Numbers, strings, times, dates or durations that can be compared with each other.
     """
     return _extreme("least", values)
+
+
+def coalesce(*values: Any) -> Expr:
+    """First of several values of a row that is not null.
+
+    It is null where all of them are null. A value after the first one is only looked at where it is needed.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1, 2, 3], "a": [1, None, None], "b": [4, 2, None]}, time="at")
+    >>> events.select(x=wb.coalesce(wb.col.a, wb.col.b, 0)).collect()["x"].to_pylist()
+    [1, 2, 0]
+    """
+    if not values:
+        raise ExpressionError("coalesce() needs at least one value.", where="coalesce()",
+                              hint="Name the values: coalesce(col.a, col.b).")
+    first, *others = map(lift, values)
+    return reduce(lambda found, other: found.fill_null(other), others, first)
+
+
+def format(template: str, *values: Any) -> Expr:
+    """Text with values in place of ``{}``; null where one of them is null.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1, 2], "a": ["x", None], "n": [4, 2]}, time="at")
+    >>> events.select(s=wb.format("{}/{}", wb.col.a, wb.col.n)).collect()["s"].to_pylist()
+    ['x/4', None]
+    """
+    pieces = template.split("{}") if isinstance(template, str) else []
+    if len(pieces) != len(values) + 1:
+        raise ExpressionError(f"format() needs one {{}} for each value, got {template!r} and {len(values)} values.",
+                              where=f"format({template!r}, ...)", hint='Use format("{} of {}", col.a, col.b).')
+    parts: list[Expr] = [Lit(pieces[0])]
+    for value, piece in zip(values, pieces[1:], strict=True):
+        parts += [Cast(lift(value), pa.string()), Lit(piece)]
+    return Call("str.concat", tuple(part for part in parts if not (isinstance(part, Lit) and part.value == "")) or (
+        Lit(""),), ("",))
+
+
+def haversine(latitude: Any, longitude: Any, to_latitude: Any, to_longitude: Any) -> Expr:
+    """Distance in meters between two points on the Earth, by the haversine formula.
+
+    The Earth is a sphere with a radius of 6371008.8 m, and coordinates are in degrees. It is null where one is null.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1], "lat": [52.52], "lon": [13.405]}, time="at")
+    >>> paris = wb.haversine(wb.col.lat, wb.col.lon, 48.8566, 2.3522)
+    >>> events.select(km=(paris / 1000).round(1)).collect()["km"].to_pylist()
+    [877.5]
+    """
+    return Call("haversine", tuple(map(lift, (latitude, longitude, to_latitude, to_longitude))))
 
 
 def _extreme(function: str, values: tuple[Any, ...]) -> Expr:

@@ -87,7 +87,7 @@ def _argument(expr: Expr) -> str:
 def _call(call: Call) -> str:
     if not call.args:
         return f"{call.function}()"
-    if call.function in ("greatest", "least"):
+    if call.function in ("greatest", "least", "haversine"):
         return f"{call.function}({', '.join(map(_argument, call.args))})"
     if call.function.startswith("seg."):
         return _segment_call(call)
@@ -98,6 +98,12 @@ def _call(call: Call) -> str:
         case "str.replace", (old, new, regex, count):
             arguments = [repr(old), repr(new), *(["regex=True"] if regex else []),
                          *([] if count is None else [f"count={count}"])]
+        case "str.like", (text, ignore_case):
+            return f"{receiver}.str.{'ilike' if ignore_case else 'like'}({text!r})"
+        case "str.strptime", (form, unit):
+            arguments = [repr(form), *([] if unit == "us" else [f"unit={unit!r}"])]
+        case "str.concat", (separator,):
+            arguments = [*map(_argument, call.args[1:]), *([f"separator={separator!r}"] if separator else [])]
         case "dt.replace_timezone", (zone, ambiguous):
             arguments = [repr(zone), *([] if ambiguous == "earliest" else [f"ambiguous={ambiguous!r}"])]
         case "dt.business_days", (holidays,):

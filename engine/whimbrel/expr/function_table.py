@@ -15,6 +15,8 @@ from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
 from whimbrel.expr.function_entry import Function
+from whimbrel.expr.functions_of_bits import BITS
+from whimbrel.expr.functions_of_texts import TEXTS
 from whimbrel.expr.functions_of_times import TIMES
 
 
@@ -42,14 +44,6 @@ def _number(compute: Callable[..., Any], arguments: int = 1, sql: str = "",
     return Function("a number", gives, compute, arguments, sql=sql)
 
 
-def _whole(compute: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *given: compute(*given).cast(pa.int64())
-
-
-def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
-    return _whole(pc.count_substring_regex if regex else pc.count_substring)(texts, pattern)
-
-
 FUNCTION_TABLE: Final[dict[str, Function]] = {
     "tan": _number(pc.tan), "asin": _number(pc.asin), "acos": _number(pc.acos), "atan": _number(pc.atan),
     "sinh": _number(_newer("sinh", np.sinh)), "cosh": _number(_newer("cosh", np.cosh)),
@@ -61,11 +55,7 @@ FUNCTION_TABLE: Final[dict[str, Function]] = {
     "atan2": _number(pc.atan2, 2), "hypot": _number(_newer("hypot", np.hypot), 2),
     "is_nan": _number(pc.is_nan, sql="isnan", gives=pa.bool_()),
     "is_finite": _number(pc.is_finite, sql="isfinite", gives=pa.bool_()),
-    "str.title": Function("a string", None, pc.utf8_title),
-    "str.zfill": Function("a string", None, pc.utf8_zero_fill, options=(int,)),
-    "str.len_bytes": Function("a string", pa.int64(), _whole(pc.binary_length), sql="strlen"),
-    "str.count_matches": Function("a string", pa.int64(), _count_matches, options=(str, bool)),
-    **TIMES,
+    **BITS, **TEXTS, **TIMES,
 }
 """Functions by the names of their calls."""
 

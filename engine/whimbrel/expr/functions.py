@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from whimbrel.clock.duration import Duration
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
+from whimbrel.expr.text_methods import TextMethods
 from whimbrel.expr.time_methods import TimeMethods
 from whimbrel.migration_hints import absent
 
 
 @dataclass(frozen=True)
-class StringFunctions:
+class StringFunctions(TextMethods):
     """Functions of a string expression.
 
     Examples

@@ -196,12 +196,17 @@ class Expr(NumericMethods, TemporalMethods):
         """
         return Call("between", (self, lift(low), lift(high)))
 
-    def cast(self, type_: pa.DataType | type | Text) -> Expr:
+    def cast(self, type_: pa.DataType | type | Text, *, errors: Literal["raise", "null"] = "raise") -> Expr:
         """Cast to another type.
 
         The type is an Arrow type, its name (``"float32"``) or one of int, float, str, bool. A fraction is cut off; a
-        value that does not fit is an error when it is met.
+        value that does not fit is an error when it is met, or null with ``errors="null"``.
         """
+        if errors == "null":
+            return self.try_cast(type_)
+        if errors != "raise":
+            raise ExpressionError(f"errors must be 'raise' or 'null', got {errors!r}.",
+                                  where=f"{self.show()}.cast(...)", hint='Use errors="null".')
         return Cast(self, data_type(type_, self))
 
     def try_cast(self, type_: pa.DataType | type | Text) -> Expr:

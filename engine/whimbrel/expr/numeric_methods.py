@@ -170,6 +170,48 @@ class NumericMethods:
         x = cast("Expr", self)
         return When(x == value, Lit(None), x)
 
+    def mod(self, y: Any) -> Expr:
+        """Remainder with the sign of `y`, as ``x % y``."""
+        return cast("Expr", self) % y
+
+    def pow(self, y: Any) -> Expr:
+        """Power, as ``x ** y``."""
+        return cast("Expr", self) ** y
+
+    def bitwise_and(self, y: Any) -> Expr:
+        """Bits that are set in both integers."""
+        return self._with("bitwise_and", y)
+
+    def bitwise_or(self, y: Any) -> Expr:
+        """Bits that are set in one of the integers."""
+        return self._with("bitwise_or", y)
+
+    def bitwise_xor(self, y: Any) -> Expr:
+        """Bits that differ between the integers."""
+        return self._with("bitwise_xor", y)
+
+    def bitwise_not(self) -> Expr:
+        """Each of the 64 bits turned around."""
+        return self._called("bitwise_not")
+
+    def shift_left(self, count: Any) -> Expr:
+        """Bits moved up; null for a count outside of 0 to 63.
+
+        Bits beyond the 64th are lost.
+        """
+        return self._with("shift_left", count)
+
+    def shift_right(self, count: Any) -> Expr:
+        """Bits moved down, with the sign kept; null for a count outside of 0 to 63."""
+        return self._with("shift_right", count)
+
+    def hash(self) -> Expr:
+        """A number from 0 to 2**63 - 1 that is the same in all runs and on all machines.
+
+        Equal values of a type have equal hashes, also of integers of other widths. Null stays null.
+        """
+        return self._called("hash")
+
     def _with(self, function: str, other: Any) -> Expr:
         from whimbrel.expr.nodes import Call, lift
 

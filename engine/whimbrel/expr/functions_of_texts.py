@@ -1,0 +1,202 @@
+"""Functions of texts of the table of functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.function_entry import Function, Types, held, numbers_of
+from whimbrel.expr.functions_of_times import check_directives
+
+_INT, _TEXT = pa.int64(), pa.string()
+_INTEGER: Final = r"^[+-]?[0-9]+$"
+_FLOAT: Final = r"(?i)^[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf|infinity|nan)$"
+_SAFE_DIGITS: Final = 18
+"""Digits of which every integer is an int64."""
+
+PARSED: Final = frozenset("aAbBdDeFHhIjmMpRSTyYzf%")
+"""Letters that ``str.strptime`` knows after %."""
+
+_FRACTION: Final = r"^(?P<before>.*)\.(?P<digits>[0-9]{1,9})(?P<after>[^.]*)$"
+_STEP: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<place>-?\d+)\]|\[\"(?P<quoted>[^\"]*)\"\]")
+
+
+def _whole(compute: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *given: compute(*given).cast(_INT)
+
+
+def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
+    return _whole(pc.count_substring_regex if regex else pc.count_substring)(texts, pattern)
+
+
+def to_integers(texts: Any) -> Any:
+    """Integers of an array of texts; null for other texts and beyond int64."""
+    right = pc.match_substring_regex(texts, _INTEGER)
+    plain = pc.if_else(right, texts, pa.scalar(None, texts.type))
+    plain = pc.replace_substring_regex(plain, r"^\+", "")
+    long = pc.fill_null(pc.greater(pc.utf8_length(plain), _SAFE_DIGITS), False)
+    if not pc.any(long).as_py():
+        return plain.cast(_INT)
+    found = [int(text) for text in plain.filter(long).to_pylist()]
+    few = pa.array([each if -(2**63) <= each < 2**63 else None for each in found], _INT)
+    return pc.replace_with_mask(pc.if_else(long, pa.scalar(None, texts.type), plain).cast(_INT), long, few)
+
+
+def to_floats(texts: Any) -> Any:
+    """Floats of an array of texts; null for other texts."""
+    try:
+        return texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        right = pc.match_substring_regex(texts, _FLOAT)
+        return pc.if_else(right, texts, pa.scalar(None, texts.type)).cast(pa.float64())
+
+
+def _strptime(texts: Any, form: str, unit: str) -> Any:
+    digits: Any = None
+    if "%f" in re.findall("%.", form):
+        parts = pc.extract_regex(texts, _FRACTION)
+        digits = pc.struct_field(parts, "digits")
+        texts = pc.binary_join_element_wise(pc.struct_field(parts, "before"), pc.struct_field(parts, "after"),
+                                            pa.scalar("", texts.type))
+        form = form.replace(".%f", "")
+    found = pc.strptime(texts, format=form, unit=unit, error_is_null=True)
+    found = _without_overflow(texts, found, form)
+    if digits is None:
+        return found
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    nanos = numbers_of(pc.utf8_rpad(digits, 9, "0").cast(_INT), _INT)
+    return held(found.type, numbers_of(found, _INT) + nanos * per_second // 10**9, True, found)
+
+
+def _without_overflow(texts: Any, found: Any, form: str) -> Any:
+    """Null for days that a month does not have: the C library counts on in the next month."""
+    if not pc.any(pc.less_equal(pc.day(found), 3)).as_py() and not pc.any(pc.equal(pc.second(found), 0)).as_py():
+        return found
+    whole = found.cast(pa.timestamp("s", found.type.tz), safe=False)
+    doubtful = pc.and_(pc.not_equal(pc.strftime(whole, format=form), texts), found.is_valid())
+    doubtful = pc.fill_null(pc.and_(doubtful, pc.or_(pc.less_equal(pc.day(found), 3), pc.equal(pc.second(found), 0))),
+                            False)
+    if not pc.any(doubtful).as_py():
+        return found
+    right = pa.array([_is_right(text, form) for text in texts.filter(doubtful).to_pylist()], pa.bool_())
+    return pc.if_else(pc.replace_with_mask(pc.invert(doubtful), doubtful, right), found, pa.scalar(None, found.type))
+
+
+_LONG_FORMS: Final = {"%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%R": "%H:%M", "%T": "%H:%M:%S", "%e": "%d", "%h": "%b"}
+
+
+def _is_right(text: str, form: str) -> bool:
+    """Whether the standard library reads a text too."""
+    for short, long in _LONG_FORMS.items():
+        form = form.replace(short, long)
+    try:
+        datetime.strptime(text.strip(), form)  # noqa: DTZ007 - only whether it can be read
+    except ValueError:
+        return False
+    return True
+
+
+def _strptime_type(_: Types, options: Sequence[Any]) -> pa.DataType:
+    return pa.timestamp(options[1], "UTC" if "%z" in re.findall("%.", options[0]) else None)
+
+
+def _check_strptime(_: Types, options: Sequence[Any], shown: str) -> None:
+    check_directives(options[0], PARSED, shown)
+    if options[1] not in ("s", "ms", "us", "ns"):
+        raise ExpressionError(f"unit must be 's', 'ms', 'us' or 'ns', got {options[1]!r}.", where=shown,
+                              hint='Use unit="us".')
+    if "%f" in re.findall("%.", options[0]) and not re.fullmatch(r"[^.]*\.%f[^.]*", options[0]):
+        raise ExpressionError("%f must follow the only point of the format.", where=shown, hint='Use "%S.%f".')
+
+
+def _like(texts: Any, pattern: str, ignore_case: bool) -> Any:
+    return pc.match_like(texts, pattern, ignore_case=ignore_case)
+
+
+def _check_like(_: Types, options: Sequence[Any], shown: str) -> None:
+    if re.search(r"(?<!\\)(\\\\)*\\$", options[0]):
+        raise ExpressionError(f"The pattern {options[0]!r} ends in an escape.", where=shown,
+                              hint="Write two backslashes for one.")
+
+
+class _Digits(str):
+    """A number of JSON as it is written."""
+
+    __slots__ = ()
+
+
+def json_steps(path: str) -> tuple[str | int, ...] | None:
+    """Keys and places of a path such as ``$.a[0].b``; None for anything else."""
+    steps: list[str | int] = []
+    place = 1
+    while place < len(path):
+        found = _STEP.match(path, place)
+        if found is None:
+            return None
+        quoted = found["quoted"]
+        steps.append(int(found["place"]) if found["place"] else found["key"] if quoted is None else quoted)
+        place = found.end()
+    return tuple(steps) if path.startswith("$") else None
+
+
+def _json_extract(texts: Any, path: str) -> Any:
+    steps = json_steps(path) or ()
+    return pa.array([None if text is None else _json_value(text, steps) for text in texts.to_pylist()], _TEXT)
+
+
+def _json_value(text: str, steps: tuple[str | int, ...]) -> str | None:
+    try:
+        found: Any = json.loads(text, parse_int=_Digits, parse_float=_Digits)
+        for step in steps:
+            if isinstance(found, str) or (isinstance(found, list) != isinstance(step, int)):
+                return None
+            found = found[step]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    if found is None or isinstance(found, str):
+        return found
+    return json.dumps(_as_numbers(found), ensure_ascii=False, separators=(",", ":"))
+
+
+def _as_numbers(value: Any) -> Any:
+    if isinstance(value, _Digits):
+        return json.loads(value)
+    if isinstance(value, list):
+        return [_as_numbers(each) for each in value]
+    return {key: _as_numbers(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def _check_path(_: Types, options: Sequence[Any], shown: str) -> None:
+    if not isinstance(options[0], str) or json_steps(options[0]) is None:
+        raise ExpressionError(f"{options[0]!r} is not a path of JSON.", where=shown,
+                              hint='Use keys and places, such as "$.items[0].price".')
+
+
+def _concat(*given: Any) -> Any:
+    *texts, separator = given
+    texts = [text.cast(pa.large_string()) for text in texts]
+    return pc.binary_join_element_wise(*texts, pa.scalar(separator, pa.large_string())).cast(_TEXT)
+
+
+TEXTS: Final[dict[str, Function]] = {
+    "str.title": Function("a string", None, pc.utf8_title),
+    "str.zfill": Function("a string", None, pc.utf8_zero_fill, options=(int,)),
+    "str.len_bytes": Function("a string", _INT, _whole(pc.binary_length), sql="strlen"),
+    "str.count_matches": Function("a string", _INT, _count_matches, options=(str, bool)),
+    "str.to_integer": Function("a string", _INT, to_integers, arrays=True),
+    "str.to_float": Function("a string", pa.float64(), to_floats, arrays=True),
+    "str.strptime": Function("a string", _strptime_type, _strptime, options=(str, str), sql=None,
+                             check=_check_strptime, arrays=True),
+    "str.like": Function("a string", pa.bool_(), _like, options=(str, bool), check=_check_like),
+    "str.json_extract": Function("a string", _TEXT, _json_extract, options=(str,), sql="json_extract_string",
+                                 check=_check_path, arrays=True),
+    "str.concat": Function("a string", _TEXT, _concat, arguments=0, options=(str,), sql=None, arrays=True),
+}
+"""Functions by the names of their calls."""
