@@ -141,7 +141,9 @@ def coalesce(*values: Any) -> Expr:
 
 
 def format(template: str, *values: Any) -> Expr:
-    """Text with values in place of ``{}``; null where one of them is null.
+    """Text with values in place of ``{}``.
+
+    It is null where one of them is null.
 
     Examples
     --------
@@ -162,9 +164,10 @@ def format(template: str, *values: Any) -> Expr:
 
 
 def haversine(latitude: Any, longitude: Any, to_latitude: Any, to_longitude: Any) -> Expr:
-    """Distance in meters between two points on the Earth, by the haversine formula.
+    """Distance in meters between two points on the Earth.
 
-    The Earth is a sphere with a radius of 6371008.8 m, and coordinates are in degrees. It is null where one is null.
+    It is computed by the haversine formula. The Earth is a sphere with a radius of 6371008.8 m, and
+    coordinates are in degrees. It is null where one is null.
 
     Examples
     --------

@@ -195,20 +195,24 @@ class NumericMethods:
         return self._called("bitwise_not")
 
     def shift_left(self, count: Any) -> Expr:
-        """Bits moved up; null for a count outside of 0 to 63.
+        """Bits moved up; those beyond the 64th are lost.
 
-        Bits beyond the 64th are lost.
+        It is null for a count outside of 0 to 63.
         """
         return self._with("shift_left", count)
 
     def shift_right(self, count: Any) -> Expr:
-        """Bits moved down, with the sign kept; null for a count outside of 0 to 63."""
+        """Bits moved down, with the sign kept.
+
+        It is null for a count outside of 0 to 63.
+        """
         return self._with("shift_right", count)
 
     def hash(self) -> Expr:
-        """A number from 0 to 2**63 - 1 that is the same in all runs and on all machines.
+        """A number from 0 to 2**63 - 1 for each value.
 
-        Equal values of a type have equal hashes, also of integers of other widths. Null stays null.
+        It is the same in all runs and on all machines. Equal values of a type have equal hashes, and so
+        have integers of other widths. Null stays null.
         """
         return self._called("hash")
 

@@ -16,7 +16,10 @@ class TextMethods:
     x: Expr
 
     def to_integer(self) -> Expr:
-        """The decimal integer of the text; null for another text and beyond int64."""
+        """The decimal integer of the text.
+
+        It is null for another text and beyond int64.
+        """
         return self._called("to_integer")
 
     def to_float(self) -> Expr:
@@ -76,7 +79,9 @@ class TextMethods:
         return self._called("json_extract", path)
 
     def concat(self, *others: Any, separator: str = "") -> Expr:
-        """The text with others after it; null where one of them is null.
+        """The text with others after it.
+
+        It is null where one of them is null.
 
         Parameters
         ----------
