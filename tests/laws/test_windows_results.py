@@ -20,6 +20,10 @@ QUERIES = {
                      ".aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end())",
     "bounds_with_gaps": ".hopping_window(3, 8, label='end').aggregate(since=wb.window_start(), until=wb.window_end(),"
                         " late=wb.count().where(col.flag))",
+    "combined": ".group_by('key').tumbling_window(8).aggregate(n=wb.n_null(col.y), w=wb.weighted_mean(col.y, col.x),"
+                " g=wb.geometric_mean(col.x))",
+    "combined_sliding": ".group_by('key').sliding_window(9).aggregate(n=wb.n_null(col.y),"
+                        " w=wb.weighted_mean(col.x, col.y), g=wb.geometric_mean(col.x))",
     "min_rows": ".group_by('key').tumbling_window(8).aggregate(m=wb.mean(col.x).min_rows(2),"
                 " hi=wb.max(col.y).where(col.flag).min_rows(2), n=wb.count().min_rows(3) * 2)",
     "close": ".group_by('key').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",

@@ -27,6 +27,7 @@ from whimbrel.stream.aggregates import (
     window_end,
     window_start,
 )
+from whimbrel.stream.combined_aggregates import geometric_mean, n_null, weighted_mean
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
@@ -67,6 +68,7 @@ __all__ = [
     "from_pandas",
     "from_samples",
     "from_spark",
+    "geometric_mean",
     "iir",
     "integral",
     "last",
@@ -77,6 +79,7 @@ __all__ = [
     "mean",
     "median",
     "min",
+    "n_null",
     "product",
     "quantile",
     "read_audio",
@@ -100,6 +103,7 @@ __all__ = [
     "time_mean",
     "top_k",
     "var",
+    "weighted_mean",
     "window_end",
     "window_start",
 ]

@@ -237,6 +237,13 @@ def _when_it_started(of: Term) -> Term:
     return Term(lambda payload: None if of(payload) is None else (payload["time"], of(payload)))
 
 
+def _pair(left: Term, right: Term) -> Term:
+    def both(payload: Any) -> Any:
+        pair = (left(payload), right(payload))
+        return None if None in pair else pair
+    return Term(both)
+
+
 MODEL_API = SimpleNamespace(
     WHOLE=None,
     calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
@@ -262,6 +269,9 @@ MODEL_API = SimpleNamespace(
     approx_quantile=lambda of, q, **_: _quantile(of, q),
     collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
+    n_null=lambda of: ModelAggregate("count", Term(lambda payload: 1 if of(payload) is None else None)),
+    weighted_mean=lambda of, weight: ModelAggregate("weighted_mean", _pair(of, weight)),
+    geometric_mean=lambda of: ModelAggregate("geometric_mean", of),
     running=lambda of: Term(lambda seen: of(seen | {ROWS: seen[SINCE_OPENED]})),
     start_time=lambda: Term(lambda seen: seen["start_time()"]),
     end_time=lambda: Term(lambda seen: seen["end_time()"]),

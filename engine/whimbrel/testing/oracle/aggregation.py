@@ -20,7 +20,8 @@ class Aggregated:
     """One aggregate: what is taken of each row (None: the row itself) and which rows count."""
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
-                  "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only"]
+                  "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
+                  "weighted_mean", "geometric_mean"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -122,6 +123,21 @@ def _top_k(values: Sequence[Any], k: int, *, ties: bool) -> list[dict[str, Any]]
     return [row for row in ranked if row["rank"] <= k] if ties else ranked[:k]
 
 
+def _weighted_mean(pairs: Sequence[Any]) -> float | None:
+    """Of pairs (value, weight); of nothing, or of weights that add up to zero, null."""
+    total = math.fsum(weight for _, weight in pairs)
+    return math.fsum(value * weight for value, weight in pairs) / total if total != 0 else None
+
+
+def _geometric_mean(values: Sequence[Any]) -> float | None:
+    """The root of the product; "0 where a value is 0, and NaN where one is negative"; of nothing null."""
+    if not values:
+        return None
+    if any(value < 0 for value in values):
+        return math.nan
+    return 0.0 if 0 in values else float(statistics.geometric_mean(values))
+
+
 _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
@@ -129,4 +145,5 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "std": _spread(statistics.stdev, 2), "std_of_all": _spread(statistics.pstdev, 1),
     "any": any, "all": all, "only": _only, "first": _edge(min), "last": _edge(max),
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
+    "weighted_mean": _weighted_mean, "geometric_mean": _geometric_mean,
 }
