@@ -32,7 +32,7 @@ from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
-from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json
+from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
 from whimbrel.stream.read_packets import read_pcap
 from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
 from whimbrel.stream.recurrences import ema, iir
@@ -90,6 +90,7 @@ __all__ = [
     "read_parquet",
     "read_pcap",
     "read_wfdb",
+    "read_zeek",
     "replay",
     "restore",
     "running",

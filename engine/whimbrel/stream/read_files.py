@@ -16,6 +16,7 @@ from whimbrel.connect.file_formats.files_source import FilesSource
 from whimbrel.connect.file_formats.ipc_files import IpcFiles
 from whimbrel.connect.file_formats.json_files import JsonFiles
 from whimbrel.connect.file_formats.malformed_rows import MalformedRows
+from whimbrel.connect.file_formats.zeek_files import ZeekFiles
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.errors import PlanError
 from whimbrel.plan import Node
@@ -138,6 +139,33 @@ def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequenc
     [10, 20]
     """
     return _stream(path, IpcFiles(), "read_ipc", pa.schema([]), time=time, columns=columns, end=end, arrival=arrival,
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+
+
+def read_zeek(path: FilePath | Iterable[FilePath], *, time: str = "ts", columns: Sequence[str] | None = None,
+              end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
+              late: str | None = None, partition: str | PartitionWatermarks | None = None,
+              name: str | None = None) -> Stream:
+    r"""Create a stream from logs of Zeek, such as ``conn.log``.
+
+    The first lines of a log name its columns and types. Addresses, sets and vectors are text, and intervals seconds.
+    Parameters and dead letters as in :func:`read_csv`. Logs in JSON are read by :func:`read_json`.
+
+    Rows are in the order in which Zeek wrote them: a connection comes when it ends. Use ``arrival=wb.FILE_ORDER``, or
+    `reorder_latency`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import whimbrel as wb
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "conn.log"
+    >>> head = "#separator \\x09\n#unset_field\t-\n#fields\tts\tid.resp_p\tduration\n#types\ttime\tport\tinterval\n"
+    >>> _ = file.write_text(head + "1700000000.5\t53\t0.25\n1700000001.5\t443\t-\n")
+    >>> log = wb.read_zeek(file)
+    >>> log.select("id.resp_p", "duration").collect().drop(["start", "end"]).to_pylist()
+    [{'id.resp_p': 53, 'duration': 0.25}, {'id.resp_p': 443, 'duration': None}]
+    """
+    return _stream(path, ZeekFiles(), "read_zeek", pa.schema([]), time=time, columns=columns, end=end, arrival=arrival,
                    reorder_latency=reorder_latency, late=late, partition=partition, name=name)
 
 

@@ -1,0 +1,117 @@
+"""Rows of logs of Zeek, whose first lines name columns and types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from whimbrel.connect.feeds.formats.decode import Format, Index, decode
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
+from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+
+_TIME: Final = pa.timestamp("us", "UTC")
+_TYPES: Final = {"time": _TIME, "interval": pa.float64(), "double": pa.float64(), "count": pa.int64(),
+                 "int": pa.int64(), "port": pa.int32(), "bool": pa.bool_()}
+"""Types by Zeek's names; all others, such as addresses and sets, are text."""
+_ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
+
+
+class ZeekFiles(FileFormat):
+    """Logs of Zeek with lines of values: times in seconds since 1970, ``-`` for null."""
+
+    title = "Zeek log"
+    endings = tuple(f".log{packed}" for packed in COMPRESSED)
+
+    def schema(self, file: Path) -> pa.Schema:
+        return _Head.of(file).fields
+
+    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+        format_ = _ZeekLines(_Head.of(file))
+        for number, text in text_blocks(file, report):
+            lines = [(at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
+            found = decode(format_, [line for _, line in lines], fields)
+            for index, why in found.malformed:
+                at, line = lines[index]
+                report(MalformedLine(number + at, why, line))
+            yield from found.rows.to_batches()
+
+
+class _Head:
+    """What the first lines of a log say."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        named: dict[str, str] = {}
+        for line in lines:
+            if not line.startswith(b"#"):
+                break
+            name, _, rest = line.decode("utf-8", errors="replace").replace(" ", "\t", 1).partition("\t")
+            named[name.removeprefix("#")] = rest
+        self.separator = _unescaped(named.get("separator", r"\x09"))
+        self.unset, self.empty = (named.get(name, default).strip(self.separator)
+                                  for name, default in (("unset_field", "-"), ("empty_field", "(empty)")))
+        names, types = (named.get(name, "").split(self.separator) for name in ("fields", "types"))
+        if not names[0] or len(names) != len(types) or len(self.separator) != 1:
+            raise UnreadableError("its first lines have no #fields and #types")
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UnreadableError(f"its first lines name the column {twice!r} twice")
+        self.fields = pa.schema([(name, _TYPES.get(type_, pa.string()))
+                                 for name, type_ in zip(names, types, strict=True)])
+
+    @staticmethod
+    def of(file: Path) -> _Head:
+        return _Head(first_lines(file))
+
+
+class _ZeekLines(Format):
+    """Lines of a log with this head."""
+
+    def __init__(self, head: _Head) -> None:
+        self._head = head
+
+    def infer(self, sample: Sequence[bytes]) -> pa.Schema:
+        return self._head.fields
+
+    def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
+        head = self._head
+        types = {field.name: pa.float64() if field.type == _TIME else field.type for field in head.fields}
+        rows = csv.read_csv(
+            pa.BufferReader(b"\n".join(messages) + b"\n"),
+            read_options=csv.ReadOptions(column_names=head.fields.names),
+            parse_options=csv.ParseOptions(delimiter=head.separator, quote_char=False, ignore_empty_lines=False),
+            convert_options=csv.ConvertOptions(
+                column_types=types, null_values=[head.unset], true_values=["T"], false_values=["F"],
+                strings_can_be_null=True, include_columns=schema.names))
+        if rows.num_rows != len(messages):
+            raise UnreadableError("not one line")
+        columns = [self._converted(rows.column(field.name), field.type) for field in schema]
+        return pa.table(columns, schema=schema), np.ones(len(messages), np.int64)
+
+    def _converted(self, values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+        if type_ == _TIME:  # microseconds since 1970 are exact in floats
+            return pc.round(pc.multiply(values, 1e6)).cast(pa.int64()).cast(_TIME)
+        if not pa.types.is_string(type_):
+            return values
+        values = pc.if_else(pc.equal(values, self._head.empty), "", values)
+        if not pc.any(pc.match_substring(values, "\\x")).as_py():
+            return values
+        return pa.chunked_array([pa.array([None if text is None else _unescaped(text) for text in values.to_pylist()],
+                                          pa.string())])
+
+
+def _unescaped(text: str) -> str:
+    r"""Text with characters in place of their codes, such as ``\x09``; bytes that are not UTF-8 stay codes.
+
+    >>> _unescaped(r"a\x2cb\xff")
+    'a,b\\xff'
+    """
+    plain = _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), text.encode())
+    return plain.decode(errors="backslashreplace")

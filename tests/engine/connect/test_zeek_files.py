@@ -1,0 +1,59 @@
+"""Logs of Zeek: types by their first lines, null and empty values, escapes, footers and malformed lines."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import whimbrel as wb
+from whimbrel.errors import SourceError
+
+HEAD = ("#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n#path\tconn\n"
+        "#fields\tts\tuid\tid.orig_h\tid.orig_p\tservice\tduration\tlocal_orig\tbytes\ttags\n"
+        "#types\ttime\tstring\taddr\tport\tstring\tinterval\tbool\tcount\tset[string]\n")
+ROW = "1700000000.123456\tC1\t10.0.0.1\t5353\tdns\t0.5\tT\t120\ta,b\n"
+
+
+def test_values_have_the_types_of_the_first_lines(tmp_path: Path) -> None:
+    file = tmp_path / "conn.log"
+    second = "1700000001.000001\tC\\x092\tfe80::1\t0\t-\t-\tF\t-\t(empty)\n"
+    file.write_text(HEAD + ROW + second + "#close\t2024-01-01-01-00-00\n")
+    found = wb.read_zeek(file).collect()
+    assert [str(found.schema.field(name).type) for name in ("ts", "id.orig_p", "duration", "local_orig", "tags")] == [
+        "timestamp[us, tz=UTC]", "int32", "double", "bool", "string"]
+    assert found["ts"].cast("int64").to_pylist() == [1_700_000_000_123_456, 1_700_000_001_000_001]
+    assert found.drop(["start", "end", "ts"]).to_pylist() == [
+        {"uid": "C1", "id.orig_h": "10.0.0.1", "id.orig_p": 5353, "service": "dns", "duration": 0.5,
+         "local_orig": True, "bytes": 120, "tags": "a,b"},
+        {"uid": "C\t2", "id.orig_h": "fe80::1", "id.orig_p": 0, "service": None, "duration": None,
+         "local_orig": False, "bytes": None, "tags": ""}]
+
+
+def test_malformed_lines_are_dead_letters(tmp_path: Path) -> None:
+    file = tmp_path / "conn.log.gz"
+    file.write_bytes(gzip.compress((HEAD + ROW + "broken\n" + ROW.replace("5353", "many") + ROW).encode()))
+    log = wb.read_zeek(file)
+    assert log.select("uid").collect().num_rows == 2
+    assert wb.dead_letters(log).select("line").collect()["line"].to_pylist() == [9, 10]
+
+
+def test_other_files_are_refused_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "conn.log"
+    file.write_text("a,b\n1,2\n")
+    with pytest.raises(SourceError, match="cannot be read as Zeek log: its first lines have no #fields and #types"):
+        wb.read_zeek(file)
+
+
+def test_mutated_logs_never_fail_otherwise(tmp_path: Path) -> None:
+    draw, whole = Random(3), (HEAD + 20 * ROW).encode()
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(draw.randrange(1, 5)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        (tmp_path / "conn.log").write_bytes(data)
+        with suppress(wb.WhimbrelError):
+            assert wb.read_zeek(tmp_path / "conn.log", late="drop").collect().num_rows <= 21
