@@ -14,7 +14,6 @@ R = TypeVar("R")
 
 _AGGREGATE = "an aggregate with a name: .aggregate(n=wb.count(), mean=wb.mean(col.x))"
 _ORDER = ".collect().sort_by(...) on the result: events are in time order"
-_ROWS = ".collect().slice(0, 10) on the result, an Arrow table"
 
 STREAM: Mapping[str, str] = {
     "filter": "where(...)", "query": "where(...)", "map": "select(...)", "assign": "with_columns(...)",
@@ -33,10 +32,9 @@ STREAM: Mapping[str, str] = {
     **dict.fromkeys(("sum", "mean", "avg", "min", "max", "count", "std", "var", "median", "quantile", "nunique",
                      "value_counts", "reduce"), _AGGREGATE),
     **dict.fromkeys(("sort", "order_by", "sort_values"), _ORDER),
-    **dict.fromkeys(("head", "limit", "tail", "take", "show", "fetch"), _ROWS),
-    "to_pandas": ".collect().to_pandas()", "to_arrow": ".collect(), which is an Arrow table",
-    "to_polars": "polars.from_arrow(query.collect())", "pl": "polars.from_arrow(query.collect())",
-    "df": ".collect().to_pandas()", "columns": "schema", "dtypes": "schema",
+    **dict.fromkeys(("limit", "take", "show", "fetch"), "head(10)"),
+    "tail": ".collect().slice(-10) on the result, an Arrow table",
+    "to_arrow": "collect(), which is an Arrow table", "pl": "to_polars()", "df": "to_pandas()", "columns": "schema", "dtypes": "schema",
     "plot": "view(...)", "hvplot": "view(...)", "display": "view(...)",
     "to_parquet": '.start(sink=wb.sinks.parquet("folder"))', "write_parquet": '.start(sink=wb.sinks.parquet("folder"))',
     "sink_parquet": '.start(sink=wb.sinks.parquet("folder"))', "writeStream": ".start(sink=wb.sinks...)",

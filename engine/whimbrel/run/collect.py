@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 
 import pyarrow as pa
@@ -48,7 +48,7 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
         return [answer.settled() for answer in session.answers]
 
 
-def batches(plan: Node) -> Iterator[pa.RecordBatch]:
+def batches(plan: Node) -> Generator[pa.RecordBatch, None, None]:
     """Settled rows as they come; those of one batch are in the order of start."""
     with closing(Execution(plan, keep_rows=0)) as session:
         while not session.finished:

@@ -17,12 +17,13 @@ from whimbrel.optimize import borders, notes_on_loops, optimize, plan_notation
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
+from whimbrel.stream.results import Results, check_form, converted
 
 if TYPE_CHECKING:
     from whimbrel.stream.lateness import Lateness
 
 
-class Actions:
+class Actions(Results):
     """Explain a query, collect its result, start it, or run it on Spark."""
 
     node: Node
@@ -140,7 +141,8 @@ class Actions:
         sink = SparkSink(None if path is None else os.fspath(path), table)
         return SparkRun(self.node, sink, Path(checkpoint), partitions, every=every, available_now=available_now)
 
-    def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
+    def collect(self, *, threads: int = 1, on: Any = None,
+                as_: Literal["arrow", "polars", "pandas", "duckdb"] = "arrow") -> Any:
         """Run the query to its end, and return the exact result.
 
         Columns: start, end and payload. Rows are in the order of start.
@@ -155,12 +157,20 @@ class Actions:
             one start may have another order, and the last digit of a sum of floats may differ.
         on : pyspark.sql.SparkSession, optional
             Where it runs, as with :meth:`on_spark`; the result is returned here.
+        as_ : {"arrow", "polars", "pandas", "duckdb"}
+            The form of the result: a table of Arrow, a data frame of Polars or pandas, or a relation of DuckDB.
+
+        Raises
+        ------
+        MissingExtraError
+            Without the library of `as_`, before anything runs.
         """
+        check_form(as_)
         if on is not None:
             from whimbrel.spark import collect_on_spark
 
-            return collect_on_spark(self.node, on)
-        return running.collect(self.node, threads)
+            return converted(collect_on_spark(self.node, on), as_)
+        return converted(running.collect(self.node, threads), as_)
 
     def collect_samples(self) -> Samples:
         """Run the query, and return samples as arrays with a timebase.

@@ -1,0 +1,171 @@
+"""Results of streams as frames, their first rows, and statistics of their columns."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from whimbrel import run as running
+from whimbrel.errors import MissingExtraError, PlanError, near_match
+from whimbrel.plan import Node
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_LIBRARIES = {"polars": "Polars", "pandas": "pandas", "duckdb": "DuckDB"}
+_FORMS = ("arrow", *_LIBRARIES)
+_FRACTIONS = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
+
+
+class Results:
+    """Show the first rows of a query, describe its columns, convert its result, or pass it to a function."""
+
+    node: Node
+
+    def head(self, n: int = 10) -> pa.Table:
+        """Return the first settled rows, and stop reading.
+
+        Columns as in :meth:`collect`. Rows are in the order in which they settle. A query on a feed waits until `n` rows are settled, or the feed ends.
+
+        Parameters
+        ----------
+        n : int
+            The largest number of rows.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [1, 4, 12], "x": [10, 20, 30]}, time="at")
+        >>> log.select("x").head(2).to_pylist()
+        [{'start': 1, 'end': 2, 'x': 10}, {'start': 4, 'end': 5, 'x': 20}]
+        """
+        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+            raise PlanError(f"n must be an integer of at least 1, got {n!r}.", where=f"head({n!r})",
+                            hint="Use head(10).")
+        found: list[pa.RecordBatch] = []
+        missing = n
+        with closing(running.batches(self.node)) as batches:
+            for batch in batches:
+                found.append(batch.slice(0, missing))
+                missing -= found[-1].num_rows
+                if not missing:
+                    break
+        return pa.Table.from_batches(found) if found else running.collect(self.node)
+
+    def to_pandas(self) -> Any:
+        """Run the query to its end, and return a data frame of pandas.
+
+        The same as ``collect(as_="pandas")``.
+
+        Raises
+        ------
+        MissingExtraError
+            Without pandas.
+        """
+        return converted(running.collect(self.node), "pandas")
+
+    def to_polars(self) -> Any:
+        """Run the query to its end, and return a data frame of Polars.
+
+        The same as ``collect(as_="polars")``.
+
+        Raises
+        ------
+        MissingExtraError
+            Without Polars.
+        """
+        return converted(running.collect(self.node), "polars")
+
+    def describe(self) -> pa.Table:
+        """Run the query to its end, and return statistics of each column.
+
+        The rows are count, null_count, mean, std, min, 25%, 50%, 75% and max. The column `statistic` has their names.
+        Columns of numbers have numbers. Other columns have texts, and null for mean, std and quantiles. Quantiles are
+        linear. The standard deviation is that of a sample.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [1, 4, 12], "x": [10, 20, 30], "k": ["a", "b", None]}, time="at")
+        >>> found = log.select("x", "k").describe().to_pylist()
+        >>> [(row["statistic"], row["x"], row["k"]) for row in found[:4]]
+        [('count', 3.0, '2'), ('null_count', 0.0, '1'), ('mean', 20.0, None), ('std', 10.0, None)]
+        """
+        table = running.collect(self.node)
+        statistics = {name: _statistics(table[name]) for name in table.schema.names[2:]}
+        names = pa.array(["count", "null_count", "mean", "std", "min", *_FRACTIONS, "max"])
+        return pa.table([names, *statistics.values()], names=["statistic", *statistics])
+
+    def pipe(self, function: Callable[Concatenate[Self, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Pass the stream to a function, and return the function's result.
+
+        Parameters
+        ----------
+        function : callable
+            Its first argument is the stream.
+        *args, **kwargs
+            Further arguments of the function.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> above = lambda log, limit: log.where(wb.col.x > limit)
+        >>> wb.from_arrow({"at": [1, 4], "x": [10, 20]}, time="at").pipe(above, 15).collect()["x"].to_pylist()
+        [20]
+        """
+        return function(self, *args, **kwargs)
+
+
+def check_form(form: object) -> None:
+    """Refuse an unknown form of results, before anything runs."""
+    if form not in _FORMS:
+        raise PlanError(f"as_ must be one of {', '.join(map(repr, _FORMS))}, got {form!r}.",
+                        where=f"collect(as_={form!r})", hint=near_match(str(form), _FORMS))
+    if form != "arrow":
+        _library(str(form))
+
+
+def converted(table: pa.Table, form: str) -> Any:
+    """Convert a table of Arrow to a frame of another library.
+
+    Raises
+    ------
+    MissingExtraError
+        Without the library.
+    """
+    if form == "arrow":
+        return table
+    library = _library(form)
+    return table.to_pandas() if form == "pandas" else library.from_arrow(table)
+
+
+def _library(form: str) -> Any:
+    try:
+        return importlib.import_module(form)
+    except ImportError:
+        raise MissingExtraError(_LIBRARIES[form], "frames", f'collect(as_="{form}")') from None
+
+
+def _statistics(values: pa.ChunkedArray) -> pa.Array:
+    count, nulls = len(values) - values.null_count, values.null_count
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers = pc.cast(values, pa.float64(), safe=False)
+        least, greatest = pc.min_max(numbers).values()
+        quantiles = pc.quantile(numbers, list(_FRACTIONS.values())).to_pylist()
+        std = pc.stddev(numbers, ddof=1).as_py()
+        return pa.array([count, nulls, pc.mean(numbers).as_py(), std, least.as_py(), *quantiles, greatest.as_py()],
+                        pa.float64())
+    try:
+        least, greatest = (_text(value) for value in pc.min_max(values).values())
+    except pa.ArrowNotImplementedError:  # lists, structs and dictionaries have no order in Arrow
+        least = greatest = None
+    return pa.array([str(count), str(nulls), None, None, least, None, None, None, greatest], pa.string())
+
+
+def _text(value: pa.Scalar) -> str | None:
+    return None if value.as_py() is None else str(value)

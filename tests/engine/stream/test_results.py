@@ -1,0 +1,72 @@
+"""Results as frames, the first rows, statistics, and functions of streams."""
+
+import sys
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel.errors import MissingExtraError, PlanError
+
+LOG = {"at": [1, 4, 12], "x": [10, None, 30], "k": ["a", "b", "a"]}
+
+
+def _log():
+    return wb.from_arrow(LOG, time="at").select("x", "k")
+
+
+def test_each_form_has_the_same_rows():
+    rows = _log().collect()
+    assert isinstance(_log().collect(as_="arrow"), pa.Table)
+    assert _log().collect(as_="polars").to_dicts() == _log().to_polars().to_dicts() == rows.to_pylist()
+    assert _log().collect(as_="duckdb").fetchall() == [tuple(row.values()) for row in rows.to_pylist()]
+    frame = _log().to_pandas()
+    assert frame.equals(_log().collect(as_="pandas"))
+    assert frame["k"].tolist() == LOG["k"]
+    assert frame["x"].isna().tolist() == [False, True, False]
+
+
+def test_an_unknown_form_and_a_missing_library_are_refused_before_anything_runs(monkeypatch):
+    with pytest.raises(PlanError, match="as_ must be one of 'arrow'"):
+        _log().collect(as_="polar")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtraError, match="frames"):
+        _log().collect(as_="polars")
+    with pytest.raises(MissingExtraError, match="Polars"):
+        _log().to_polars()
+
+
+def test_head_stops_reading_at_the_first_settled_rows():
+    read = []
+
+    def endless():
+        at = 0
+        while True:
+            read.append(at)
+            yield {"at": at, "x": at}
+            at += 1
+
+    log = wb.feeds.iterator(endless(), time="at", schema={"at": "int64", "x": "int64"})
+    assert log.select("x").head(3)["x"].to_pylist() == [0, 1, 2]
+
+
+def test_head_of_fewer_rows_and_of_none():
+    assert _log().head(2)["k"].to_pylist() == ["a", "b"]
+    assert _log().head(100).equals(_log().collect())
+    none = _log().where(wb.col.k == "z")
+    assert none.head().schema == none.collect().schema
+    assert none.head().num_rows == 0
+    with pytest.raises(PlanError, match="n must be an integer of at least 1, got 0"):
+        _log().head(0)
+
+
+def test_describe_numbers_texts_and_empty_columns():
+    found = {row["statistic"]: (row["x"], row["k"]) for row in _log().describe().to_pylist()}
+    assert found == {"count": (2, "3"), "null_count": (1, "0"), "mean": (20, None), "std": (200 ** 0.5, None),
+                     "min": (10, "a"), "25%": (15, None), "50%": (20, None), "75%": (25, None), "max": (30, "b")}
+    none = {row["statistic"]: row["x"] for row in _log().where(wb.col.k == "z").describe().to_pylist()}
+    assert none == {"count": 0, "null_count": 0, **dict.fromkeys(("mean", "std", "min", "25%", "50%", "75%", "max"))}
+
+
+def test_pipe_passes_the_stream_and_arguments():
+    assert _log().pipe(lambda log, key, n: log.where(wb.col.k == key).head(n), "a", n=1)["x"].to_pylist() == [10]
