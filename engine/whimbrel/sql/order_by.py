@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
+from whimbrel.stream.results import check_form, check_head, converted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,9 +46,16 @@ class SortedStream(Stream):
         """The rows with all columns of the order, as a plain stream."""
         return self.wider or Stream(self.node, self.keys, self.group)
 
-    def collect(self, *, threads: int = 1, on: Any = None) -> pa.Table:
+    def collect(self, *, threads: int = 1, on: Any = None,
+                as_: Literal["arrow", "polars", "pandas", "duckdb"] = "arrow") -> Any:
         """Run the query to its end, and return the rows in the order of the query."""
-        return self.shown(self.rows.collect(threads=threads, on=on))
+        check_form(as_)
+        return converted(self.shown(self.rows.collect(threads=threads, on=on)), as_)
+
+    def head(self, n: int = 10) -> pa.Table:
+        """Run the query to its end, since any row may be the first, and return the first rows of its order."""
+        check_head(n)
+        return self.collect().slice(0, n)
 
     def shown(self, rows: pa.Table) -> pa.Table:
         """Rows of the result in the order of the query, and no more than it asks for."""

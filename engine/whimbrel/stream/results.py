@@ -26,11 +26,13 @@ class Results:
     """Show the first rows of a query, describe its columns, convert its result, or pass it to a function."""
 
     node: Node
+    collect: Callable[..., Any]
 
     def head(self, n: int = 10) -> pa.Table:
         """Return the first settled rows, and stop reading.
 
-        Columns as in :meth:`collect`. Rows are in the order in which they settle. A query on a feed waits until `n` rows are settled, or the feed ends.
+        Columns as in :meth:`collect`. Rows are in the order in which they settle. A query on a feed waits until `n`
+        rows are settled, or the feed ends.
 
         Parameters
         ----------
@@ -44,9 +46,7 @@ class Results:
         >>> log.select("x").head(2).to_pylist()
         [{'start': 1, 'end': 2, 'x': 10}, {'start': 4, 'end': 5, 'x': 20}]
         """
-        if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-            raise PlanError(f"n must be an integer of at least 1, got {n!r}.", where=f"head({n!r})",
-                            hint="Use head(10).")
+        check_head(n)
         found: list[pa.RecordBatch] = []
         missing = n
         with closing(running.batches(self.node)) as batches:
@@ -55,7 +55,7 @@ class Results:
                 missing -= found[-1].num_rows
                 if not missing:
                     break
-        return pa.Table.from_batches(found) if found else running.collect(self.node)
+        return pa.Table.from_batches(found) if found else self.collect()
 
     def to_pandas(self) -> Any:
         """Run the query to its end, and return a data frame of pandas.
@@ -67,7 +67,7 @@ class Results:
         MissingExtraError
             Without pandas.
         """
-        return converted(running.collect(self.node), "pandas")
+        return self.collect(as_="pandas")
 
     def to_polars(self) -> Any:
         """Run the query to its end, and return a data frame of Polars.
@@ -79,7 +79,7 @@ class Results:
         MissingExtraError
             Without Polars.
         """
-        return converted(running.collect(self.node), "polars")
+        return self.collect(as_="polars")
 
     def describe(self) -> pa.Table:
         """Run the query to its end, and return statistics of each column.
@@ -96,7 +96,7 @@ class Results:
         >>> [(row["statistic"], row["x"], row["k"]) for row in found[:4]]
         [('count', 3.0, '2'), ('null_count', 0.0, '1'), ('mean', 20.0, None), ('std', 10.0, None)]
         """
-        table = running.collect(self.node)
+        table = self.collect()
         statistics = {name: _statistics(table[name]) for name in table.schema.names[2:]}
         names = pa.array(["count", "null_count", "mean", "std", "min", *_FRACTIONS, "max"])
         return pa.table([names, *statistics.values()], names=["statistic", *statistics])
@@ -119,6 +119,12 @@ class Results:
         [20]
         """
         return function(self, *args, **kwargs)
+
+
+def check_head(n: object) -> None:
+    """Refuse a number of rows that is not a positive integer."""
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise PlanError(f"n must be an integer of at least 1, got {n!r}.", where=f"head({n!r})", hint="Use head(10).")
 
 
 def check_form(form: object) -> None:

@@ -68,5 +68,15 @@ def test_describe_numbers_texts_and_empty_columns():
     assert none == {"count": 0, "null_count": 0, **dict.fromkeys(("mean", "std", "min", "25%", "50%", "75%", "max"))}
 
 
+def test_results_of_sql_have_its_order_and_limit():
+    query = wb.sql("SELECT x, k FROM log ORDER BY k DESC, x LIMIT 2", log=_log())
+    rows = query.collect().to_pylist()
+    assert [row["k"] for row in rows] == ["b", "a"]
+    assert query.to_polars().to_dicts() == query.head().to_pylist() == rows
+    assert query.head(1).to_pylist() == rows[:1]
+    assert query.describe()["k"].to_pylist()[:2] == ["2", "0"]
+    assert query.to_pandas()["k"].tolist() == ["b", "a"]
+
+
 def test_pipe_passes_the_stream_and_arguments():
     assert _log().pipe(lambda log, key, n: log.where(wb.col.k == key).head(n), "a", n=1)["x"].to_pylist() == [10]
