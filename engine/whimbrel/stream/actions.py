@@ -17,13 +17,13 @@ from whimbrel.optimize import borders, notes_on_loops, optimize, plan_notation
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
-from whimbrel.stream.results import Results, check_form, converted
+from whimbrel.stream.results import ResultMethods, check_form, converted
 
 if TYPE_CHECKING:
     from whimbrel.stream.lateness import Lateness
 
 
-class Actions(Results):
+class Actions(ResultMethods):
     """Explain a query, collect its result, start it, or run it on Spark."""
 
     node: Node

@@ -1,4 +1,4 @@
-"""Results of streams as frames, their first rows, and statistics of their columns."""
+"""Results as frames, their first rows, and statistics of their columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FORMS = ("arrow", *_LIBRARIES)
 _FRACTIONS = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
 
 
-class Results:
+class ResultMethods:
     """Show the first rows of a query, describe its columns, convert its result, or pass it to a function."""
 
     node: Node
@@ -58,7 +58,7 @@ class Results:
         return pa.Table.from_batches(found) if found else self.collect()
 
     def to_pandas(self) -> Any:
-        """Run the query to its end, and return a data frame of pandas.
+        """Return the result as a data frame of pandas.
 
         The same as ``collect(as_="pandas")``.
 
@@ -70,7 +70,7 @@ class Results:
         return self.collect(as_="pandas")
 
     def to_polars(self) -> Any:
-        """Run the query to its end, and return a data frame of Polars.
+        """Return the result as a data frame of Polars.
 
         The same as ``collect(as_="polars")``.
 
