@@ -119,6 +119,13 @@ def test_law(name: str, law: laws.Law) -> None:
     check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
 
 
+@pytest.mark.parametrize("name", ["right_closed", "left_closed_at_end"])
+def test_closed_windows_of_several_latencies(name: str) -> None:
+    """Rows that are sorted after their window are on its grid already: they were rounded twice."""
+    query = Query((QUERIES[name],))
+    check_operator(query.build, INPUTS[0], reference=query.reference, laws=[laws.latencies_are_answered_together])
+
+
 def test_no_operator_is_left_out() -> None:
     files = (importlib.import_module(f"tests.laws.{file.stem}") for file in Path(__file__).parent.glob("test_*.py"))
     asked: set[type] = set()

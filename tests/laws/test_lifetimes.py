@@ -84,7 +84,7 @@ QUERIES = {
     "distinct_within_groups": ".group_by('key').distinct_within(3, by='k2').aggregate(n=wb.count(), s=wb.sum(col.x))",
     "calendar": ".tumbling_window(wb.calendar({'open': [-8, 3, 7], 'close': [-2, 7, 20]}))",
     "calendar_counts": ".group_by('key').tumbling_window(wb.calendar({'open': [0, 9], 'close': [6, 25]}))"
-                       ".aggregate(n=wb.count(), s=wb.sum(col.x), a=wb.first(col.x))",
+                       ".aggregate(n=wb.count(), s=wb.sum(col.x), hi=wb.max(col.y))",
     "last_row": ".group_by('key').last_rows(1)",
     "last_rows_by_key": ".group_by('key', third=col.x % 3).last_rows(2).aggregate(n=wb.count(), s=wb.sum(col.x))",
     "last_rows_of_edges": ".group_by('key').aggregate(n=wb.count()).group_by('key').last_rows(2)"

@@ -36,6 +36,8 @@ def absorb_window(node: Node) -> Node:
     # A pane that holds starts in (begin, begin + size] is one of a grid one tick later, shown one tick earlier.
     lead = 0 if window.label == "start" else window.size
     lead -= _closed_right(window)
+    if is_sorted and isinstance(window, ClosedWindow):  # starts are on the grid already
+        lead = 0
     grid = WindowGrid(window.size, window.hop, window.offset - lead)
     return Node(replace(node.op, grid=grid, lead=lead, causal=window.label == "end", unit=window.unit), inputs)
 
