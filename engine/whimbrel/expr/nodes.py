@@ -26,6 +26,7 @@ from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
     from whimbrel.expr.functions import StringFunctions, TimeFunctions
+    from whimbrel.expr.list_methods import ListFunctions
     from whimbrel.expr.segment_functions import SegmentFunctions
 
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
@@ -230,6 +231,13 @@ class Expr(NumericMethods, TemporalMethods):
         from whimbrel.expr.functions import TimeFunctions
 
         return TimeFunctions(self)
+
+    @property
+    def list(self) -> ListFunctions:
+        """Functions of lists."""
+        from whimbrel.expr.list_methods import ListFunctions
+
+        return ListFunctions(self)
 
     @property
     def seg(self) -> SegmentFunctions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
@@ -176,8 +176,14 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
     item_type : pyarrow.DataType, optional
         Type of the items of a Python function, if sample rows do not determine it.
     """
+    if not isinstance(column, str):
+        raise PlanError("explode() needs the name of a column first.", where="explode(...)",
+                        hint='Use a name, such as explode("v", lambda row: [row.a, row.b]).')
     where = f"explode({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
+    if not listed and (isinstance(values, str) or not isinstance(values, Iterable)):
+        raise PlanError(f"values must be several expressions or one list, got {values!r}."[:200], where=where,
+                        hint="Use [col.a, col.b], or a column of lists.")
     if split is not None and (not isinstance(split, str) or not split):
         raise PlanError(f"split must be a non-empty string, got {split!r}.", where=where,
                         hint='Use a separator, such as explode("tags", split=",").')

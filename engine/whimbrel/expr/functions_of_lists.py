@@ -1,0 +1,200 @@
+"""Functions of lists of the table of functions.
+
+A list is null where its row is; nulls within a list are left out of aggregates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as t
+
+from whimbrel.batch import logical_type
+from whimbrel.errors import ExpressionError
+from whimbrel.expr.function_entry import Function, Types, held
+from whimbrel.expr.type_predicates import is_number, is_ordered, is_text
+
+_INT = pa.int64()
+
+
+def _spans(lists: Any) -> tuple[Any, Any, Any]:
+    """The items of an array of lists, and where those of each row begin and end; a null has none."""
+    offsets = np.asarray(lists.offsets).astype(np.int64)
+    first, last = offsets[:-1], offsets[1:]
+    if lists.null_count:
+        last = np.where(np.asarray(lists.is_valid()), last, first)
+    return lists.values, first, last
+
+
+def _rows(first: Any, last: Any) -> tuple[Any, Any]:
+    """The row of each item in order, and where it stands among all items."""
+    lengths = last - first
+    rows = np.repeat(np.arange(len(first)), lengths)
+    begins = np.cumsum(lengths) - lengths
+    return rows, np.arange(len(rows)) + np.repeat(first - begins, lengths)
+
+
+def _lists(items: Any, lengths: Any, lists: Any) -> Any:
+    """An array of lists from their items, null where `lists` is."""
+    offsets = pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32))
+    mask = pc.invert(lists.is_valid()) if lists.null_count else None
+    return pa.ListArray.from_arrays(offsets, items, type=lists.type if t.is_list(lists.type) else None, mask=mask)
+
+
+def _present(lists: Any) -> tuple[Any, Any, int]:
+    """Items that are not null, with the row of each, and the number of rows."""
+    values, first, last = _spans(lists)
+    rows, at = _rows(first, last)
+    items = values.take(pa.array(at))
+    if items.null_count:
+        there = items.is_valid()
+        return items.filter(there), rows[np.asarray(there)], len(first)
+    return items, rows, len(first)
+
+
+def _length(lists: Any) -> Any:
+    return pc.list_value_length(lists).cast(_INT)
+
+
+def _get(lists: Any, index: int) -> Any:
+    values, first, last = _spans(lists)
+    at = first + index if index >= 0 else last + index
+    return values.take(pa.array(at, mask=(at < first) | (at >= last)))
+
+
+def _slice(lists: Any, start: int, stop: int | None) -> Any:
+    values, first, last = _spans(lists)
+    low = np.clip(first + start if start >= 0 else last + start, first, last)
+    high = last if stop is None else np.clip(first + stop if stop >= 0 else last + stop, low, last)
+    return _lists(values.take(pa.array(_rows(low, high)[1])), high - low, lists)
+
+
+def _contains(lists: Any, value: Any) -> Any:
+    items, rows, count = _present(lists)
+    hits = np.asarray(pc.fill_null(pc.equal(items, value.take(pa.array(rows))), pa.scalar(value=False)))
+    return held(pa.bool_(), np.bincount(rows[hits], minlength=count) > 0, True, lists, value)
+
+
+def _starts(rows: Any) -> Any:
+    """Where the items of a row begin, for rows that have some."""
+    return np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, np.int64)
+
+
+def _sum(lists: Any) -> Any:
+    items, rows, count = _present(lists)
+    whole = t.is_integer(items.type)
+    numbers = np.asarray(items.cast(_INT if whole else pa.float64(), safe=False))
+    starts = _starts(rows)
+    sums = np.zeros(count, numbers.dtype)
+    fits = np.ones(count, np.bool_)
+    if len(starts):
+        sums[rows[starts]] = np.add.reduceat(numbers, starts)
+        if whole:
+            near = np.add.reduceat(numbers.astype(np.float64), starts)
+            fits[rows[starts]] = np.abs(near - sums[rows[starts]].astype(np.float64)) < 2.0**62
+    return held(_INT if whole else pa.float64(), sums, fits, lists)
+
+
+def _mean(lists: Any) -> Any:
+    items, rows, count = _present(lists)
+    numbers = np.asarray(items.cast(pa.float64(), safe=False))
+    starts = _starts(rows)
+    means, filled = np.zeros(count), np.zeros(count, np.bool_)
+    if len(starts):
+        here = rows[starts]
+        means[here] = np.add.reduceat(numbers, starts) / np.diff(np.append(starts, len(rows)))
+        filled[here] = True
+    return held(pa.float64(), means, filled, lists)
+
+
+def _order(items: Any, rows: Any, *, descending: bool) -> Any:
+    """The order of items within their rows; NaN and then null come last."""
+    table = pa.table({"row": pa.array(rows, _INT), "item": items})
+    keys = [("row", "ascending"), ("item", "descending" if descending else "ascending")]
+    return pc.sort_indices(table, sort_keys=keys)
+
+
+def _extreme(place: int) -> Callable[[Any], Any]:
+    def compute(lists: Any) -> Any:
+        items, rows, count = _present(lists)
+        ordered = _order(items, rows, descending=False)
+        starts = _starts(rows)
+        taken = starts if place == 0 else np.append(starts[1:], len(rows)) - 1 if len(starts) else starts
+        at = np.full(count, -1, np.int64)
+        at[rows[starts]] = np.asarray(ordered).astype(np.int64)[taken] if len(starts) else 0
+        return items.take(pa.array(at, mask=at < 0))
+
+    return compute
+
+
+def _sort(lists: Any, descending: bool) -> Any:
+    values, first, last = _spans(lists)
+    rows, at = _rows(first, last)
+    items = values.take(pa.array(at))
+    return _lists(items.take(_order(items, rows, descending=descending)), last - first, lists)
+
+
+def _unique(lists: Any) -> Any:
+    values, first, last = _spans(lists)
+    rows, at = _rows(first, last)
+    items = values.take(pa.array(at))
+    coded = items.dictionary_encode(null_encoding="encode")
+    codes = np.asarray(coded.indices).astype(np.int64) + rows * np.int64(len(coded.dictionary) + 1)
+    kept = np.sort(np.unique(codes, return_index=True)[1])
+    return _lists(items.take(pa.array(kept)), np.bincount(rows[kept], minlength=len(first)), lists)
+
+
+def _join(lists: Any, separator: str) -> Any:
+    kind = lists.type.value_type
+    return pc.binary_join(lists, pa.scalar(separator, kind)).cast(pa.string())
+
+
+def _item(given: Types) -> pa.DataType:
+    return pa.null() if t.is_null(given[0]) else logical_type(given[0].value_type)
+
+
+def _item_type(given: Types, _: Sequence[Any]) -> pa.DataType:
+    return _item(given)
+
+
+def _needs(fits: Callable[[pa.DataType], bool], words: str) -> Callable[[Types, Sequence[Any], str], None]:
+    def check(given: Types, _: Sequence[Any], shown: str) -> None:
+        item = _item(given)
+        if not t.is_null(item) and not fits(item):
+            raise ExpressionError(f"This function takes a list of {words}, not {given[0]}.", where=shown,
+                                  hint="Use explode() first, and a function of its rows.")
+
+    return check
+
+
+def _check_contains(given: Types, _: Sequence[Any], shown: str) -> None:
+    item = _item(given)
+    if not t.is_null(item) and not t.is_null(given[1]) and item != given[1]:
+        raise ExpressionError(f"A list of {item} cannot contain {given[1]}.", where=shown,
+                              hint=f"Use wb.lit(...).cast('{item}').")
+
+
+_NUMBERS = _needs(is_number, "numbers")
+_ORDERED = _needs(is_ordered, "values with an order")
+
+LISTS: Final[dict[str, Function]] = {
+    "list.length": Function("a list", _INT, _length, sql="list_length", arrays=True),
+    "list.get": Function("a list", _item_type, _get, options=(int,), sql=None, arrays=True),
+    "list.slice": Function("a list", None, _slice, options=(int, object), sql=None, arrays=True),
+    "list.contains": Function(("a list", "any value"), pa.bool_(), _contains, 2, sql="list_contains",
+                              check=_check_contains, arrays=True),
+    "list.sum": Function("a list", lambda given, _: _INT if t.is_integer(_item(given)) else pa.float64(), _sum,
+                         sql="list_sum", check=_NUMBERS, arrays=True),
+    "list.mean": Function("a list", pa.float64(), _mean, sql="list_avg", check=_NUMBERS, arrays=True),
+    "list.min": Function("a list", _item_type, _extreme(0), sql="list_min", check=_ORDERED, arrays=True),
+    "list.max": Function("a list", _item_type, _extreme(-1), sql="list_max", check=_ORDERED, arrays=True),
+    "list.sort": Function("a list", None, _sort, options=(bool,), sql=None, check=_ORDERED, arrays=True),
+    "list.unique": Function("a list", None, _unique, sql="list_distinct", check=_ORDERED, arrays=True),
+    "list.join": Function("a list", pa.string(), _join, options=(str,), sql=None, check=_needs(is_text, "strings"),
+                          arrays=True),
+}
+"""Functions by the names of their calls."""

@@ -1,0 +1,87 @@
+"""Functions of lists of the table, each against plain Python and Polars."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from tests.engine.expr.tables import batch, values
+from whimbrel import col
+from whimbrel.errors import ExpressionError, PlanError, WhimbrelError
+
+LISTS = [[3, 1, None, 3], [], None, [None], [-5], [2**62, 2**62], [7, 7, 8]]
+FLOATS = [[1.5, math.nan, -0.5], [], None, [None, math.inf], [2.0]]
+WORDS = [["b", "a"], [], None, ["ä", None, "b"], ["x"]]
+
+
+def kept(items: list) -> list:
+    return [item for item in items if item is not None]
+
+
+@pytest.mark.parametrize("take", (lambda x: x, lambda x: pa.concat_arrays([x.slice(2, 3), x]).slice(3)))
+@pytest.mark.parametrize("name", ("list", "large_list"))
+def test_functions_are_those_of_python(take, name) -> None:
+    kind = pa.list_ if name == "list" else pa.large_list
+    of = batch(x=take(pa.array(LISTS, kind(pa.int64()))))
+    x = col.x.list
+    for expr, plain in (
+            (x.length(), len), (x.get(0), lambda v: v[0] if v else None),
+            (x.get(-2), lambda v: v[-2] if v[1:] else None),
+            (x.slice(1), lambda v: v[1:]), (x.slice(-2, 3), lambda v: v[-2:3]), (x.slice(0, -1), lambda v: v[:-1]),
+            (x.contains(3), lambda v: 3 in v), (x.sum(), lambda v: sum(kept(v)) if sum(kept(v)) < 2**63 else None),
+            (x.mean(), lambda v: sum(kept(v)) / len(kept(v)) if kept(v) else None),
+            (x.min(), lambda v: min(kept(v), default=None)), (x.max(), lambda v: max(kept(v), default=None)),
+            (x.sort(), lambda v: sorted(kept(v)) + [None] * (len(v) - len(kept(v)))),
+            (x.sort(descending=True), lambda v: sorted(kept(v))[::-1] + [None] * (len(v) - len(kept(v)))),
+            (x.unique(), lambda v: list(dict.fromkeys(v)))):
+        assert values(expr, of) == [None if each is None else plain(each) for each in LISTS], expr
+
+
+def test_floats_and_words() -> None:
+    of = batch(f=FLOATS, s=WORDS)
+    assert values(col.f.list.min(), of) == [-0.5, None, None, math.inf, 2.0]
+    assert math.isnan(values(col.f.list.max(), of)[0])
+    assert values(col.f.list.sum(), of)[1:] == pl.Series(FLOATS).list.sum().to_list()[1:]
+    assert values(col.s.list.join("-"), of) == pl.Series(WORDS).list.join("-", ignore_nulls=False).to_list()
+    assert values(col.s.list.max(), of) == ["b", None, None, "ä", "x"]
+    assert values(col.s.list.contains("b"), of) == [True, False, None, True, False]
+    assert values(col.s.list.sort().list.get(0), of) == ["a", None, None, "b", "x"]
+
+
+@pytest.mark.parametrize(("build", "message"), (
+    (col.n.list.length, "list.length takes a list, not int64"), (col.s.list.sum, "a list of numbers"),
+    (lambda: col.x.list.join("-"), "a list of strings"), (lambda: col.x.list.contains("a"), "cannot contain string"),
+    (lambda: col.x.list.get("a"), "needs a whole number"), (lambda: col.x.list.join(1), "needs one string"),
+))
+def test_what_does_not_fit_is_refused_before_any_row(build, message) -> None:
+    with pytest.raises(ExpressionError, match=message):
+        values(build(), batch(x=pa.array([], pa.list_(pa.int64())), n=pa.array([], pa.int64()),
+                              s=pa.array([], pa.list_(pa.string()))))
+
+
+def test_lists_stand_in_queries_and_in_sql() -> None:
+    log = wb.from_arrow({"at": [0, 1, 2], "x": [1, 2, 5]}, time="at")
+    lists = log.tumbling_window(2).aggregate(v=wb.collect(wb.col.x))
+    assert lists.select(n=col.v.list.sum()).collect()["n"].to_pylist() == [3, 5]
+    assert lists.where(col.v.list.contains(5)).select(n=col.v.list.length()).collect()["n"].to_pylist() == [1]
+    text = "SELECT list_sum(v) AS s, list_max(v) AS m, list_contains(v, 2) AS c FROM lists"
+    rows = wb.sql(text, lists=lists).collect()
+    assert [rows[name].to_pylist() for name in "smc"] == [[3, 5], [2, 5], [True, False]]
+    with pytest.raises(WhimbrelError):
+        wb.sql("SELECT list_sum(n) AS s FROM log", log=log.select(n=col.x))
+    for text in ("col.x.list.slice(1)", "col.x.list.sort(descending=True)", "col.x.list.contains(3)",
+                 "col.x.list.unique()"):
+        assert repr(eval(text)) == text
+
+
+@pytest.mark.parametrize(("arguments", "message"), (
+    ((lambda row: [row.x], "v"), "needs the name of a column first"), ((col.x,), "needs the name of a column first"),
+    (("v", 3), "values must be several"), (("v", "x"), "values must be several"),
+))
+def test_explode_says_what_it_takes(arguments, message) -> None:
+    with pytest.raises(PlanError, match=message):
+        wb.from_arrow({"at": [0], "x": [1]}, time="at").explode(*arguments)
