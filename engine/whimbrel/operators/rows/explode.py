@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
@@ -181,9 +181,6 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
                         hint='Use a name, such as explode("v", lambda row: [row.a, row.b]).')
     where = f"explode({column!r}, ...)"
     listed = isinstance(values, Expr) or callable(values)
-    if not listed and (isinstance(values, str) or not isinstance(values, Iterable)):
-        raise PlanError(f"values must be several expressions or one list, got {values!r}."[:200], where=where,
-                        hint="Use [col.a, col.b], or a column of lists.")
     if split is not None and (not isinstance(split, str) or not split):
         raise PlanError(f"split must be a non-empty string, got {split!r}.", where=where,
                         hint='Use a separator, such as explode("tags", split=",").')
