@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.clock import MIN_TIME
+from whimbrel.connect.tables.lazy_frames import collected
 from whimbrel.errors import SqlError
 from whimbrel.stream import Stream, from_arrow
 
@@ -18,6 +19,7 @@ _STARTS, _ENDS = "start of all times", "end of all times"
 
 def as_table(data: Any, name: str) -> pa.Table:
     """An Arrow table of what a user passes as a table."""
+    data = collected(data, f"wb.sql(..., {name}=...)")
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):

@@ -19,6 +19,7 @@ from whimbrel.clock.duration import Duration
 from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
+from whimbrel.connect.tables.lazy_frames import collected
 from whimbrel.connect.tables.pandas_index import index_columns, unnamed_index, without
 from whimbrel.connect.tables.python_times import with_exact_times
 from whimbrel.connect.tables.time_column_markers import Stated, numbered
@@ -44,7 +45,7 @@ class ArrowSource(ColumnarSource):
     Parameters
     ----------
     data : pyarrow.Table, pyarrow.RecordBatch, dict of lists, or any object with ``__arrow_c_stream__``
-        The table, for example of Polars or DuckDB. A reader is read to its end.
+        The table, for example of Polars or DuckDB. A reader is read to its end. A lazy frame of Polars is collected.
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     name : str, optional
@@ -330,6 +331,7 @@ _NO_TABLE = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
 def _table(data: Any, where: str, wanted: Sequence[str | None]) -> pa.Table:
     """Convert data to a table, without pandas index columns that are not requested."""
+    data = collected(data, where)
     if hasattr(data, "set_axis") and any(each.__module__.partition(".")[0] == "pandas" for each in type(data).__mro__):
         asked = any(level in wanted for level in data.index.names if level is not None)
         table = _as_table(data if asked else data.set_axis(range(len(data))), where)
