@@ -16,7 +16,7 @@ def collected(data: Any, where: str) -> Any:
     SourceError
         When the query fails.
     """
-    polars: Any = sys.modules.get("polars")  # whoever has a lazy frame has imported it
+    polars: Any = sys.modules.get("polars")  # a lazy frame exists only after this import
     if not isinstance(data, getattr(polars, "LazyFrame", ())):
         return data
     try:
