@@ -17,7 +17,7 @@ def collected(data: Any, where: str) -> Any:
         When the query fails.
     """
     polars: Any = sys.modules.get("polars")  # a lazy frame exists only after this import
-    if not isinstance(data, getattr(polars, "LazyFrame", ())):
+    if polars is None or not isinstance(data, polars.LazyFrame):
         return data
     try:
         return data.collect()
