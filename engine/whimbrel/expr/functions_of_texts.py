@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,6 +39,11 @@ def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
 
 def to_integers(texts: Any) -> Any:
     """Integers of an array of texts; null for other texts and beyond int64."""
+    if not any(pc.any(pc.match_substring(texts, letter)).as_py() for letter in "xX"):  # Arrow reads 0x1F
+        try:
+            return texts.cast(_INT)
+        except pa.ArrowInvalid:
+            pass
     right = pc.match_substring_regex(texts, _INTEGER)
     plain = pc.if_else(right, texts, pa.scalar(None, texts.type))
     plain = pc.replace_substring_regex(plain, r"^\+", "")
@@ -77,16 +83,18 @@ def _strptime(texts: Any, form: str, unit: str) -> Any:
 
 def _without_overflow(texts: Any, found: Any, form: str) -> Any:
     """Null for days that a month does not have: the C library counts on in the next month."""
-    if not pc.any(pc.less_equal(pc.day(found), 3)).as_py() and not pc.any(pc.equal(pc.second(found), 0)).as_py():
+    doubtful = pc.fill_null(pc.or_(pc.less_equal(pc.day(found), 3), pc.equal(pc.second(found), 0)),
+                            pa.scalar(value=False))
+    few = texts.filter(doubtful)
+    if not len(few):
         return found
-    whole = found.cast(pa.timestamp("s", found.type.tz), safe=False)
-    doubtful = pc.and_(pc.not_equal(pc.strftime(whole, format=form), texts), found.is_valid())
-    doubtful = pc.fill_null(pc.and_(doubtful, pc.or_(pc.less_equal(pc.day(found), 3), pc.equal(pc.second(found), 0))),
-                            False)
-    if not pc.any(doubtful).as_py():
+    whole = found.filter(doubtful).cast(pa.timestamp("s", found.type.tz), safe=False)
+    alike = np.asarray(pc.equal(pc.strftime(whole, format=form), few))
+    if alike.all():
         return found
-    right = pa.array([_is_right(text, form) for text in texts.filter(doubtful).to_pylist()], pa.bool_())
-    return pc.if_else(pc.replace_with_mask(pc.invert(doubtful), doubtful, right), found, pa.scalar(None, found.type))
+    right = [same or _is_right(text, form) for same, text in zip(alike.tolist(), few.to_pylist(), strict=True)]
+    kept = pc.replace_with_mask(pc.invert(doubtful), doubtful, pa.array(right, pa.bool_()))
+    return pc.if_else(kept, found, pa.scalar(None, found.type))
 
 
 _LONG_FORMS: Final = {"%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%R": "%H:%M", "%T": "%H:%M:%S", "%e": "%d", "%h": "%b"}
