@@ -149,3 +149,13 @@ def test_words_for_other_engines_loops_and_ends() -> None:
         "loop i 0 2\n\nquery I\nSELECT ${i}\n----\n${i}\n\nendloop\n\nhalt\n\nquery I\nSELECT 9\n----\n9\n")
     assert [record.text for record in records] == ["SELECT 2", "SELECT 0", "SELECT 1"]
     assert run_records(records).passed == 3
+
+
+@pytest.mark.parametrize(("choice", "refused"), [
+    ("COALESCE(2, - AVG(45)) / 63", True), ("CASE WHEN 1 < 2 THEN 93 ELSE AVG(86) + 12 END % 86", True),
+    ("COALESCE(2, COUNT(*)) / 63", False), ("COALESCE(2, AVG(45)) * 63", False),
+    ("COALESCE(2, CAST(AVG(45) AS INTEGER)) / 63", False), ("COALESCE(NULL, AVG(45)) / 63", False)])
+def test_a_division_by_the_type_of_a_value_is_refused(choice: str, refused: bool) -> None:
+    report = run_records(read_records(f"query I nosort\nSELECT {choice}\n----\n0\n"))
+    assert list(report.refusals) == [
+        "SQLite divides a choice between an integer and a float by the type of each value."] * refused

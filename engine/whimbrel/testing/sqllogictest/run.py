@@ -21,6 +21,7 @@ from whimbrel.sql.order_by import SortedStream
 from whimbrel.stream import Stream
 from whimbrel.testing.sqllogictest.history import SqlHistory, TableHistory
 from whimbrel.testing.sqllogictest.records import LogicRecord
+from whimbrel.testing.sqllogictest.types_of_values import check_divisions
 from whimbrel.testing.sqllogictest.values import agrees
 
 
@@ -118,6 +119,7 @@ def run_records(records: Sequence[LogicRecord], name: str = "", *,
         record = records[number]
         try:
             streams: dict[str, Any] = {each: table.stream() for each, table in tables.items()}
+            check_divisions(record.text)
             rows = rows_at(sql(query, **streams), number)
         except WhimbrelError as error:
             report.refuse(error, record.text)
