@@ -16,6 +16,7 @@ _SECONDS: Final = {"WEEK": 604_800, "DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, 
 _SHORT: Final = {"W": "WEEK", "D": "DAY", "H": "HOUR", "M": "MINUTE", "MIN": "MINUTE", "S": "SECOND", "SEC": "SECOND",
                  "MS": "MILLISECOND", "US": "MICROSECOND", "NS": "NANOSECOND", "MONTHS": "MONTH", "YEARS": "YEAR"}
 _FINE: Final = {"MILLISECOND": "ms", "MICROSECOND": "us", "NANOSECOND": "ns"}
+_TICK_US: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _TEXT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 
 Length = timedelta | np.timedelta64
@@ -41,6 +42,13 @@ def duration(node: Any, text: SqlText) -> Length:
     if not re.fullmatch(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", value.this):
         raise text.error(f"Cannot read the interval {value.this!r}.", node, "Use INTERVAL '5' MINUTE.")
     return sign * _length(value.this.strip(), unit.name, node, text)
+
+
+def span_of_ticks(ticks: int, unit: str | None) -> Length | int:
+    """A number of ticks as a duration; an integer for times that are integers."""
+    if unit is None:
+        return ticks
+    return np.timedelta64(ticks, "ns") if unit == "ns" else timedelta(microseconds=ticks * _TICK_US[unit])
 
 
 def _length(number: str, word: str, node: Any, text: SqlText) -> Length:

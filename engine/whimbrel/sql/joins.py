@@ -13,6 +13,7 @@ from whimbrel.expr import Col, Expr, end_time, lit, start_time
 from whimbrel.plan.lookahead import early_input
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.epochs import retimed
+from whimbrel.sql.intervals import span_of_ticks
 from whimbrel.sql.join_conditions import JoinConditions, conjuncts, same_columns, sort_conditions
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
@@ -127,21 +128,28 @@ def _named(column: SqlColumn) -> Any:
 
 
 def with_bounds(relation: SqlRelation, join: Any, binder: Binder) -> SqlRelation:
-    """A relation in the window that FROM has put on it, whose bounds become columns."""
+    """A relation in the window that FROM has put on it, whose bounds become columns.
+
+    A row of HOP stands in each of its windows: it holds for the last step of each.
+    """
     window = relation.window
     if window is None:
         return relation
-    if window.kind != "tumble":
+    if not window.has_rows:
         what, hint = refusal("hop without group")
         raise binder.text.error(what.replace("HOP", window.kind.upper()), join, hint)
     taken = relation.stream.schema.names
-    names = {bound: bound if bound not in taken else f"{bound}_{window.source}"
-             for bound in ("window_start", "window_end")}
-    stream = binder.step(join, lambda: window.apply(relation.stream).with_columns(
-        **{names["window_start"]: start_time(), names["window_end"]: end_time()}))
-    bounds = tuple(SqlColumn(bound, window.source, name) for bound, name in names.items())
-    return SqlRelation(stream, (*relation.columns, *bounds), {names["window_start"]: 1}, "window", window.size_ticks,
-                       bounds=frozenset(names.values()), size_ticks=window.size_ticks)
+    start, end = (bound if bound not in taken else f"{bound}_{window.source}"
+                  for bound in ("window_start", "window_end"))
+    hops = window.kind == "hop"
+    size = span_of_ticks(window.size_ticks, relation.stream.schema.unit) if hops else 0
+    columns: dict[str, Any] = {start: end_time() - size if hops else start_time(), end: end_time()}
+    rows = binder.step(join, lambda: window.apply(relation.stream))
+    pieces = binder.step(join, lambda: rows.chop(window.step_ticks)) if hops else rows
+    stream = binder.step(join, lambda: pieces.with_columns(**columns))
+    bounds = (SqlColumn("window_start", window.source, start), SqlColumn("window_end", window.source, end))
+    return SqlRelation(stream, (*relation.columns, *bounds), {} if hops else {start: 1}, "window", window.step_ticks,
+                       bounds=frozenset((start, end)), size_ticks=window.size_ticks)
 
 
 def _check_version(version: Any, left: SqlRelation, binder: Binder) -> None:

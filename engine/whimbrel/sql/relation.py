@@ -50,6 +50,8 @@ class SqlWindow:
     size_ticks, step_ticks : int
     keys : tuple of str
         Columns of the stream by which sessions are partitioned.
+    shifted : bool
+        Whether its grid has an offset.
     apply : callable
         Puts the window on a stream.
     """
@@ -60,6 +62,13 @@ class SqlWindow:
     size_ticks: int = 0
     step_ticks: int = 0
     keys: tuple[str, ...] = ()
+    shifted: bool = False
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows without groups stand in its windows."""
+        return self.kind == "tumble" or (self.kind == "hop" and self.size_ticks % self.step_ticks == 0
+                                         and not self.shifted)
 
 
 @dataclass(frozen=True)

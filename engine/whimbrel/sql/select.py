@@ -8,7 +8,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Expr, end_time, start_time
 from whimbrel.sql.aggregates import has_aggregate
 from whimbrel.sql.binder import Binder
@@ -23,7 +22,7 @@ from whimbrel.sql.named_windows import with_windows
 from whimbrel.sql.numbering import numbers_outside
 from whimbrel.sql.over import has_window, over_columns
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import SqlColumn, SqlRelation, SqlWindow
+from whimbrel.sql.relation import SqlColumn, SqlRelation
 from whimbrel.sql.results_of_groups import reads_groups, results_of_groups, with_values
 from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import scalar
@@ -82,8 +81,9 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
     """The columns of a SELECT without groups."""
     qualify = node.args.get("qualify")
     over = any(has_window(item.node) for item in items) or qualify is not None
-    relation = with_bounds(relation, node, binder) if over and relation.window is not None else tumbled(
-        items, relation, binder)
+    window = relation.window
+    plain = window is None or (not over and window.kind == "tumble")
+    relation = tumbled(items, relation, binder) if plain else with_bounds(relation, node, binder)
     names: dict[int, str] = {}
     if over:
         relation, names = over_columns(items, None if qualify is None else qualify.this, relation, binder)
@@ -127,16 +127,9 @@ def row_scope(relation: SqlRelation, binder: Binder, names: dict[int, str]) -> N
             return None
         if node.table and node.table != window.source:
             return None
-        if window.kind != "tumble":
-            raise _needs_group(window, node, binder)
         return start_time() if node.name == "window_start" else end_time()
 
     return NameScope(binder, relation, special)
-
-
-def _needs_group(window: SqlWindow, node: Any, binder: Binder) -> WhimbrelError:
-    what, hint = refusal("hop without group")
-    return binder.text.error(what.replace("HOP", window.kind.upper()), node, hint)
 
 
 def tumbled(items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRelation:
@@ -144,8 +137,6 @@ def tumbled(items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRela
     window = relation.window
     if window is None:
         return relation
-    if window.kind != "tumble":
-        raise _needs_group(window, items[0].node, binder)
     asked = any(column.name in ("window_start", "window_end") for item in items
                 for column in item.node.find_all(exp.Column) if not matching(relation, column.name, column.table))
     if not asked:

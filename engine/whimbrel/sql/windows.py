@@ -89,7 +89,7 @@ def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: lis
         case "HOP":
             window = SqlWindow("hop", source,
                                lambda stream: stream.hopping_window(ticks["size"], ticks["slide"], offset=offset),
-                               ticks["size"], ticks["slide"])
+                               ticks["size"], ticks["slide"], shifted=bool(offset))
         case "CUMULATE":
             if ticks["size"] % ticks["step"]:
                 raise binder.text.error("The size of CUMULATE must be a multiple of its step.", node,

@@ -336,6 +336,10 @@ NUMBERS: dict[str, Pair] = {
             window_start=wb.start_time(), window_end=wb.end_time()).group_by("window_start", "window_end").top_k(
                 3, col.len.cast("int64").fill_null(1 - 2**63), ties=False, rank="_rank").ungroup().select(
                     *TCP.schema.names, "window_start", "window_end", rn=col._rank)),
+    "rows of windows that overlap": (
+        "SELECT * FROM HOP(TCP, 20, 60)",
+        lambda: TCP.hopping_window(60, 20).chop(20).with_columns(
+            window_start=wb.end_time() - 60, window_end=wb.end_time())),
     "the largest row of each key": (
         ("SELECT srcIP, len FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY len DESC) AS n FROM TCP) "
          "WHERE n = 1"),

@@ -151,10 +151,10 @@ SELECT names no column.
                              ^^^^
   hint:  Name a column, or use *.
 """),
-    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)", """
+    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '7' SECOND, INTERVAL '1' MINUTE)", """
 The rows of HOP are in several windows, and only GROUP BY tells them apart.
-  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '1' MINUTE, INTERVAL '1' HOUR)
-                        ^^^^^^^^^^^^
+  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '7' SECOND, INTERVAL '1' MINUTE)
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Add GROUP BY window_start, window_end.
 """),
     'window not grouped': ("SELECT k, count(*) FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k", """

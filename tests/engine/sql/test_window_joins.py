@@ -59,6 +59,28 @@ def test_the_answer_is_duckdbs(text: str) -> None:
         assert wb.sql(stream.sql(), **STREAMS).explain() == stream.explain()
 
 
+HOPS = {name: f"TABLE(HOP(TABLE {name}, DESCRIPTOR(ts), INTERVAL '20' SECOND, INTERVAL '1' MINUTE))"
+        for name in ("bids", "asks")}
+HOPPING = [
+    "SELECT * FROM {bids}", "SELECT k, window_end FROM {bids} WHERE x > 3",
+    ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end ORDER BY ts DESC) AS rn "
+     "FROM {bids}) WHERE rn <= 2"),
+    "SELECT a.k, a.x, b.x AS y, a.window_start FROM {bids} a JOIN {asks} b ON " + MEET,
+    "SELECT x, name, window_end FROM {bids} a JOIN names n ON a.k = n.k",
+]
+
+
+@pytest.mark.parametrize("text", HOPPING)
+def test_rows_stand_in_each_of_their_windows(text: str) -> None:
+    stream = wb.sql(text.format(**HOPS), **STREAMS)
+    begins = "SELECT TIMESTAMP '1970-01-01' + to_seconds(unnest(range(-200, 400, 20))) AS w"
+    theirs = {name: f"(SELECT t.*, w AS window_start, w + INTERVAL 60 SECOND AS window_end FROM {name} t "
+                    f"JOIN ({begins}) ON ts >= w AND ts < w + INTERVAL 60 SECOND)" for name in HOPS}
+    assert multiset(stream.collect().drop(["start", "end"]).to_pylist()) == multiset(
+        duck(text.format(**theirs), TABLES))
+    assert wb.sql(stream.sql(), **STREAMS).explain() == stream.explain()
+
+
 def test_windows_of_two_grids_meet_only_where_they_are_equal() -> None:
     """Their lifetimes overlap where their bounds differ."""
     other = BIDS.replace("'1' MINUTE", "'1' MINUTE, INTERVAL '10' SECOND")
