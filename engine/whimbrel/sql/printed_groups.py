@@ -115,10 +115,8 @@ def _epochs(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys,
 def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow, keys: Keys,
                      results: list[tuple[str, Expr]]) -> Iterator[SqlBlock]:
     """GROUP BY date_trunc('month', time) AS m, in the zone of the stream."""
-    grid, size = op.windows.grid, op.windows.size
-    plain = op.windows.tumbling and op.windows.label == "start" and not grid.offset and op.windows.borders.usual
-    begins = grid.first_day == (_MONDAY if size.weeks else 0) and grid.zone == (relation.stream.schema.zone or "UTC")
-    if not plain or not begins or size.show() not in _CALENDAR:
+    size = op.windows.size
+    if not _has_a_text(op, relation) or size.show() not in _CALENDAR:
         return
     for column in (column for column, divisor in relation.times.items() if divisor == 1):
         for name in (name for name, expr in results if isinstance(expr, WindowBound) and expr.which == "start"):
@@ -127,6 +125,14 @@ def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow,
                 alias = name_text(name)
                 epoch = f"date_trunc('{_CALENDAR[size.show()]}', {name_text(column)})"
                 yield from _grouped(block, keys, results, [f"{epoch} AS {alias}"], {name: alias})
+
+
+def _has_a_text(op: CalendarWindow, relation: SqlRelation) -> bool:
+    """Whether windows are as SQL has them: tumbling, in the zone of the stream, with weeks from Monday."""
+    grid, borders = op.windows.grid, op.windows.borders
+    begins = grid.first_day == (_MONDAY if op.windows.size.weeks else 0) and not grid.offset
+    in_zone = grid.zone == (relation.stream.schema.zone or "UTC")
+    return op.windows.tumbling and op.windows.label == "start" and borders.usual and begins and in_zone
 
 
 def _truncated(time: str, step: str) -> str:
@@ -147,8 +153,11 @@ def _windows(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys, result
                 call = f"HOP({block.source}, {ticks_text(hop, op.unit)}, {ticks_text(size, op.unit)}{shift})"
             else:
                 return
-        case CalendarWindow(windows=windows) if windows.tumbling and windows.size.unit == "mo":
-            call = f"TUMBLE({block.source}, INTERVAL '{windows.size.count}' MONTH)"
+        case CalendarWindow() if _has_a_text(op, relation):
+            span = op.windows.size
+            unit, count = ("MONTH", span.count) if span.unit == "mo" else (
+                ("WEEK", span.count // 7) if span.weeks else ("DAY", span.count))
+            call = f"TUMBLE({block.source}, INTERVAL '{count}' {unit})"
         case SessionWindow(timeout=timeout, max_duration=None, emit="close"):
             by = f" PARTITION BY {', '.join(name_text(name) for name, _ in op.keys)}" if op.keys else ""
             table = f"TABLE {block.source}{by}" if block.source.isidentifier() or by else block.source

@@ -30,7 +30,7 @@ WINDOWS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Names of the arguments, in their order."""
 
-_SPANS: Final = {"MONTH": "mo", "QUARTER": "q", "YEAR": "y"}
+_SPANS: Final = {"DAY": "d", "WEEK": "w", "MONTH": "mo", "QUARTER": "q", "YEAR": "y"}
 
 _DURATIONS: Final[tuple[str, ...]] = ("size", "slide", "gap", "step", "offset")
 _REQUIRED: Final = {"TUMBLE": ("size",), "HOP": ("slide", "size"), "SESSION": ("gap",), "CUMULATE": ("step", "size"),
@@ -71,7 +71,7 @@ def window_call(name: str, node: Any, binder: Binder, source: Callable[[Any], Sq
 
 def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: list[Any], node: Any,
               binder: Binder, span: CalendarSpan | None = None) -> SqlRelation:
-    """The relation with the window of a call; ticks of months are nominal."""
+    """The relation with the window of a call; ticks of spans of the calendar are nominal."""
     source, offset = relation.sources[0] if relation.sources else "", ticks.get("offset")
     match name:
         case "SLIDE":
@@ -81,7 +81,8 @@ def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: lis
             stream = binder.step(node, lambda: relation.stream.set_duration(None))
             return replace(relation, stream=stream, lives="lasting")
         case "TUMBLE" if span is not None:
-            nominal = int(duration_ticks("30d", relation.stream.schema.unit)) * span.count
+            days = 1 if span.unit == "d" else 30
+            nominal = int(duration_ticks(f"{days}d", relation.stream.schema.unit)) * span.count
             window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(span.show()), nominal, nominal)
         case "TUMBLE":
             window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(ticks["size"], offset=offset),
@@ -195,7 +196,7 @@ def _ticks(node: Any, relation: SqlRelation, binder: Binder) -> int:
 
 
 def _span(node: Any, relation: SqlRelation) -> CalendarSpan | None:
-    """The months, quarters or years of an interval."""
+    """The days, weeks, months, quarters or years of an interval, which begin as those of ``tumbling_window``."""
     if not isinstance(node, exp.Interval):
         return None
     count: Any = node.this

@@ -32,6 +32,20 @@ def test_date_trunc_is_a_window_of_the_calendar(zone: str | None, unit: str, spa
     assert set(floors.to_pylist()) == set(query.collect()["d"].to_pylist())
 
 
+@pytest.mark.parametrize(("count", "unit", "span"), [(1, "DAY", "1d"), (2, "DAY", "2d"), (1, "WEEK", "1w"),
+                                                     (2, "WEEK", "2w"), (1, "MONTH", "1mo"), (1, "YEAR", "1y")])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_tumble_is_the_window_of_python(zone: str | None, count: int, unit: str, span: str) -> None:
+    """Days began at midnight UTC in every zone, and weeks on Thursdays."""
+    query = wb.sql(f"""SELECT window_start, window_end, count(*) AS n FROM TUMBLE(bids, ts, INTERVAL '{count}' {unit})
+                       GROUP BY window_start, window_end""", bids=bids(zone))
+    window = bids(zone).tumbling_window(span).aggregate(n=wb.count()).collect()
+    found = query.collect()
+    assert found.select(["start", "end", "n"]).equals(window)
+    assert found["window_start"].equals(window["start"])
+    assert wb.sql(query.sql(), bids=bids(zone)).explain() == query.explain()
+
+
 @pytest.mark.parametrize(("zone", "months"), [(None, [(2023, 12), (2024, 1), (2024, 6)]),
                                               ("Europe/Berlin", [(2023, 12), (2024, 1), (2024, 2), (2024, 6)])])
 def test_months_and_years_of_one_query(zone: str | None, months: list[tuple[int, int]]) -> None:
