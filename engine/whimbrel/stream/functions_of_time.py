@@ -24,7 +24,7 @@ from whimbrel.stream.presence import with_presence
 from whimbrel.stream.sample_filters import polyphase
 from whimbrel.stream.temporal_columns import TemporalParts
 from whimbrel.stream.time_changes import at_changes
-from whimbrel.stream.time_samples import at_multiples, check_multiples, sampled
+from whimbrel.stream.time_samples import at_multiples, sampled
 from whimbrel.stream.times_of_day import with_date
 
 ResampleMethod = Literal["hold", "linear", "nearest", "mean", "polyphase"]
@@ -65,10 +65,8 @@ def between(node: Node, start: Instant, end: Instant, every: Duration | None) ->
         raise PlanError(f"The range must end after its start, got {start!r} to {end!r}.", where=where,
                         hint="Use a later end.")
     made = Node(Between(start=first, end=last, clip=every is not None, unit=schema.unit, zone=schema.zone), (node,))
-    if every is None:
-        return made
-    check_multiples(node, every, f"between(..., every={every!r})")
-    return sampled(made, every, f"between(every={every!r})")
+    # Any multiples: a view asks for those of its pixels.
+    return made if every is None else sampled(made, every, f"between(every={every!r})")
 
 
 def hold(node: Node, keys: Keys, limit: Duration | None) -> Node:

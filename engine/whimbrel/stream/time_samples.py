@@ -29,7 +29,7 @@ def at_multiples(parts: TemporalParts, exprs: Mapping[str, Expr], every: Duratio
     Parts that are there for ever do not count. Parts that do not read events by position are streams of their own: what
     is active in them, or in the others, is sampled.
     """
-    check_multiples(parts.events, every, f"over_time(every={every!r}, ...)")
+    _check_multiples(parts.events, every)
     found = functions_in(parts, exprs, alone=False)
     others = [there for part, there in found.streams if _ends(part)]
     endless = [there for part, there in found.streams if not _ends(part)]
@@ -109,9 +109,9 @@ def _ends(part: Temporal) -> bool:
     return not isinstance(part, PastRows | SoFar | Recurrence)
 
 
-def check_multiples(node: Node, every: Duration, where: str) -> None:
+def _check_multiples(node: Node, every: Duration) -> None:
     """Refuse multiples at which the samples of a stream are not."""
-    known, unit = node.properties, node.schema.unit
+    known, unit, where = node.properties, node.schema.unit, f"over_time(every={every!r}, ...)"
     period = known.sampling.period if known.sampling is not None else (
         None if known.apart is None or known.apart.period is None else Fraction(known.apart.period))
     if period is None:
