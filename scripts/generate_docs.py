@@ -16,7 +16,7 @@ from typing import Any
 import whimbrel.aggregates
 import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
-from whimbrel.stream import aggregates, combined_aggregates, time_weighted
+from whimbrel.stream import aggregates, combined_aggregates, pair_statistics, time_weighted
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.time_functions import FunctionsOfTime
 
@@ -103,8 +103,8 @@ def files() -> dict[Path, str]:
                                     if _made_by(function) == each.__name__})
                   for each in _public(whimbrel.aggregates, Aggregate)}
     pages = {**operators, **measures}
-    combined = [f"- `wb.{name}`: {inspect.getdoc(getattr(combined_aggregates, name)).splitlines()[0]}\n"
-                for name in combined_aggregates.__all__]
+    combined = [f"- `wb.{name}`: {inspect.getdoc(getattr(module, name)).splitlines()[0]}\n"
+                for module in (combined_aggregates, pair_statistics) for name in module.__all__]
     lines = [INDEX, *_listed(TOPICS, operators, "##"), AGGREGATES, *_listed(MEASURES, measures, "###"),
              "\n### Expressions of several\n\n", *combined]
     written = {PAGES / page.path: "".join(_page(page, pages)) for page in pages.values()}

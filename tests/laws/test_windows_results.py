@@ -24,6 +24,9 @@ QUERIES = {
                 " g=wb.geometric_mean(col.x))",
     "combined_sliding": ".group_by('key').sliding_window(9).aggregate(n=wb.n_null(col.y),"
                         " w=wb.weighted_mean(col.x, col.y), g=wb.geometric_mean(col.x))",
+    "pairs": ".group_by('key').tumbling_window(8).aggregate(c=wb.cov(col.y, col.x), a=wb.slope(col.y, col.x),"
+             " s=wb.skew(col.x))",
+    "pairs_sliding": ".group_by('key').sliding_window(9).aggregate(r=wb.corr(col.x, col.y))",
     "min_rows": ".group_by('key').tumbling_window(8).aggregate(m=wb.mean(col.x).min_rows(2),"
                 " hi=wb.max(col.y).where(col.flag).min_rows(2), n=wb.count().min_rows(3) * 2)",
     "close": ".group_by('key').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x), emit='close')",

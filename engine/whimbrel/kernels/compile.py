@@ -220,7 +220,7 @@ class Compiled:
 
         if self._dispatcher is None:
             function = self.function if self.foreign else self._load()
-            made = _jittable(function, numba.njit)
+            made = jittable(function, numba.njit)
             self._dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, cache=not self.foreign)(made)
         self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
 
@@ -302,7 +302,7 @@ def refusal(function: Callable[..., Any], *arguments: Any) -> str | None:
     import numba
 
     try:
-        compiled = numba.njit(nogil=True)(_jittable(function, numba.njit))
+        compiled = numba.njit(nogil=True)(jittable(function, numba.njit))
         compiled.compile(tuple(numba.typeof(argument) for argument in arguments))
     except Exception as error:  # noqa: BLE001 - whatever the compiler dislikes is a reason
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -311,7 +311,7 @@ def refusal(function: Callable[..., Any], *arguments: Any) -> str | None:
     return None
 
 
-def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tuple[Any, ...] = (),
+def jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tuple[Any, ...] = (),
               made: dict[Any, Any] | None = None) -> Callable[..., Any]:
     """The function with every plain Python function it calls replaced by that function's compiled form.
 
@@ -330,7 +330,7 @@ def _jittable(function: Callable[..., Any], njit: Callable[..., Any], inside: tu
         kept = _primitives if _is_primitive(called) else made
         if called not in kept:
             kept[called] = instruction(called) or njit(nogil=True, **_INNER)(
-                _jittable(called, njit, (*inside, function), made))
+                jittable(called, njit, (*inside, function), made))
         return kept[called]
 
     scope = dict(function.__globals__)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from whimbrel.kernels.checked_arithmetic import primitives, vectorized_primitives
+from whimbrel.kernels.compile import jittable
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class CompiledForm:
         scope: dict[str, Any] = {"__name__": "whimbrel_generated", "math": math, "np": np}
         scope |= primitives() | {"slow": self._slow()} if self.answer else vectorized_primitives()
         exec(self.text, scope)
-        return numba.njit(nogil=True)(scope[self.name])
+        return numba.njit(nogil=True)(jittable(scope[self.name], numba.njit))
 
     def _slow(self) -> Any:
         """What asks Python."""

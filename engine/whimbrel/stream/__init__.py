@@ -31,6 +31,7 @@ from whimbrel.stream.combined_aggregates import geometric_mean, n_null, weighted
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
+from whimbrel.stream.pair_statistics import corr, cov, intercept, kurtosis, r2, skew, slope
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
 from whimbrel.stream.read_packets import read_pcap
@@ -55,8 +56,10 @@ __all__ = [
     "approx_quantile",
     "asked_at",
     "collect",
+    "corr",
     "count",
     "count_distinct",
+    "cov",
     "datasets",
     "dead_letters",
     "ema",
@@ -71,6 +74,8 @@ __all__ = [
     "geometric_mean",
     "iir",
     "integral",
+    "intercept",
+    "kurtosis",
     "last",
     "late_rows",
     "lateness",
@@ -82,6 +87,7 @@ __all__ = [
     "n_null",
     "product",
     "quantile",
+    "r2",
     "read_audio",
     "read_csv",
     "read_edf",
@@ -96,6 +102,8 @@ __all__ = [
     "running",
     "serve",
     "sinks",
+    "skew",
+    "slope",
     "start",
     "std",
     "sum",

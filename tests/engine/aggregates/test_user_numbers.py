@@ -129,3 +129,18 @@ def test_a_helper_is_compiled_with_the_function_that_calls_it() -> None:
     mine = accumulated(lambda s, x: s + squared(x))
     assert isinstance(mine(col.x).steps(pa.int64(), removable=False), AggregateFunctions)
     assert answers(mine, [3, 4]) == [25] * 3
+
+
+def test_helpers_of_helpers_are_compiled_too() -> None:
+    """They were not: the aggregate ran interpreted, without a note."""
+    def twice(x: Any) -> Any:
+        return x + x
+
+    def squared_twice(x: Any) -> Any:
+        return twice(x * x)
+
+    mine = accumulated(lambda s, x: s + squared_twice(x))
+    steps = mine(col.x).steps(pa.int64(), removable=False)
+    assert isinstance(steps, AggregateFunctions)
+    assert steps.accumulate.compiled_form.dispatcher((1,), 3) == (19,)
+    assert answers(mine, [3, 4]) == [50] * 3

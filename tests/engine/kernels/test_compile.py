@@ -87,7 +87,7 @@ def test_what_several_functions_call_is_compiled_once(monkeypatch: pytest.Monkey
     monkeypatch.setattr(compile, "_primitives", {})
     scope: dict[str, Any] = {"is_after": multisets.is_after}
     exec(CALLING, scope)
-    both, other = (compile._jittable(scope[name], lambda **_: lambda clone: clone) for name in ("both", "other"))
+    both, other = (compile.jittable(scope[name], lambda **_: lambda clone: clone) for name in ("both", "other"))
     one, two, other = (of.__globals__ for of in (both.__globals__["one"], both.__globals__["two"], other))
     assert one["leaf"] is two["leaf"]
     assert one["leaf"] is not other["leaf"]  # what is in no module may be another by then

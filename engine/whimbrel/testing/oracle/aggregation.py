@@ -21,7 +21,7 @@ class Aggregated:
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
                   "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
-                  "weighted_mean", "geometric_mean"]
+                  "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -138,6 +138,42 @@ def _geometric_mean(values: Sequence[Any]) -> float | None:
     return 0.0 if 0 in values else float(statistics.geometric_mean(values))
 
 
+def _apart(pairs: Sequence[Any]) -> tuple[Fraction, Fraction, Fraction]:
+    """Sums of squares and products of the distances of pairs from their means, without rounding."""
+    xs, ys = ([Fraction(pair[side]) for pair in pairs] for side in (0, 1))
+    x, y = sum(xs, Fraction()) / len(xs), sum(ys, Fraction()) / len(ys)
+    return (sum(((a - x) ** 2 for a in xs), Fraction()), sum(((b - y) ** 2 for b in ys), Fraction()),
+            sum(((a - x) * (b - y) for a, b in zip(xs, ys, strict=True)), Fraction()))
+
+
+def _corr(pairs: Sequence[Any]) -> float | None:
+    """"null where one of them is constant"."""
+    if not pairs:
+        return None
+    xx, yy, xy = _apart(pairs)
+    return float(xy) / (math.sqrt(xx) * math.sqrt(yy)) if xx and yy else None
+
+
+def _cov(pairs: Sequence[Any]) -> float | None:
+    """Of a sample: "null of fewer than two rows"."""
+    return float(_apart(pairs)[2] / (len(pairs) - 1)) if len(pairs) > 1 else None
+
+
+def _slope(pairs: Sequence[Any]) -> float | None:
+    """Of pairs (y, x): "null where x is constant"."""
+    if not pairs or not (apart := _apart(pairs))[1]:
+        return None
+    return float(apart[2] / apart[1])
+
+
+def _skew(values: Sequence[Any]) -> float | None:
+    """"the third moment about the mean, in units of the standard deviation"; null where all values are equal."""
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact) if exact else Fraction()
+    second, third = (sum(((value - mean) ** power for value in exact), Fraction()) for power in (2, 3))
+    return float(third / len(exact)) / float(second / len(exact)) ** 1.5 if second else None
+
+
 _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
@@ -146,4 +182,5 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "any": any, "all": all, "only": _only, "first": _edge(min), "last": _edge(max),
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
     "weighted_mean": _weighted_mean, "geometric_mean": _geometric_mean,
+    "corr": _corr, "cov": _cov, "slope": _slope, "skew": _skew,
 }

@@ -1,0 +1,198 @@
+"""Moments of pairs and of powers, in twice as many digits as a float has.
+
+Each sum is two floats. Products are taken without an error, so that means far from zero cost no digits, and the order
+of rows does not show. Sources: Dekker 1971 (products); Knuth (sums).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from whimbrel.aggregates.compensated_sum import two_sum
+from whimbrel.aggregates.error_free_product import product_error
+
+_INF = float("inf")
+
+NO_PAIRS = (*(0.0,) * 12, _INF, -_INF, _INF, -_INF)
+"""Pairs; those with a number that is not finite; sums of x, y, x*x, y*y and x*y; smallest and largest x and y."""
+NO_POWERS = (*(0.0,) * 10, _INF, -_INF)
+"""Values; those that are not finite; sums of the first four powers; the smallest and the largest value."""
+
+
+def added(high: Any, low: Any, value: Any, rest: Any) -> Any:
+    """A sum of two floats, with another one."""
+    total, off = two_sum(high, value)
+    return two_sum(total, off + (low + rest))
+
+
+def times(high: Any, low: Any, other: Any, rest: Any) -> Any:
+    """The product of two sums of two floats."""
+    product = high * other
+    return two_sum(product, product_error(high, other, product) + (high * rest + low * other))
+
+
+def divided(high: Any, low: Any, by: Any) -> Any:
+    """A sum of two floats, divided by a number."""
+    part = high / by
+    taken = part * by
+    return two_sum(part, (((high - taken) - product_error(part, by, taken)) + low) / by)
+
+
+def pair_in(s: Any, a: Any, b: Any) -> Any:
+    x, y = float(a), float(b)
+    rows, odd = s[0] + 1.0, s[1]
+    if not (-_INF < x < _INF and -_INF < y < _INF):
+        odd, x, y = odd + 1.0, 0.0, 0.0  # the result is no number, whatever is added
+    xx, yy, xy = x * x, y * y, x * y
+    sx, sx_low = added(s[2], s[3], x, 0.0)
+    sy, sy_low = added(s[4], s[5], y, 0.0)
+    sxx, sxx_low = added(s[6], s[7], xx, product_error(x, x, xx))
+    syy, syy_low = added(s[8], s[9], yy, product_error(y, y, yy))
+    sxy, sxy_low = added(s[10], s[11], xy, product_error(x, y, xy))
+    return (rows, odd, sx, sx_low, sy, sy_low, sxx, sxx_low, syy, syy_low, sxy, sxy_low,
+            min(s[12], x), max(s[13], x), min(s[14], y), max(s[15], y))
+
+
+def pairs_of_both(s: Any, t: Any) -> Any:
+    sx, sx_low = added(s[2], s[3], t[2], t[3])
+    sy, sy_low = added(s[4], s[5], t[4], t[5])
+    sxx, sxx_low = added(s[6], s[7], t[6], t[7])
+    syy, syy_low = added(s[8], s[9], t[8], t[9])
+    sxy, sxy_low = added(s[10], s[11], t[10], t[11])
+    return (s[0] + t[0], s[1] + t[1], sx, sx_low, sy, sy_low, sxx, sxx_low, syy, syy_low, sxy, sxy_low,
+            min(s[12], t[12]), max(s[13], t[13]), min(s[14], t[14]), max(s[15], t[15]))
+
+
+def together(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any, rows: Any) -> Any:
+    """Sum of products of distances from the means: what a sum of products and a product of sums differ by."""
+    product, rest = times(x, x_low, y, y_low)
+    part, part_low = divided(product, rest, rows)
+    found, off = added(high, low, -part, -part_low)
+    return found + off
+
+
+def sample_covariance(s: Any) -> Any:
+    if s[0] < 2.0:
+        return None
+    if s[1] > 0.0:
+        return math.nan
+    return together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]) / (s[0] - 1.0)
+
+
+def population_covariance(s: Any) -> Any:
+    if s[0] < 1.0:
+        return None
+    if s[1] > 0.0:
+        return math.nan
+    return together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]) / s[0]
+
+
+def correlation(s: Any) -> Any:
+    if s[1] > 0.0:
+        return math.nan
+    if not s[12] < s[13] or not s[14] < s[15]:
+        return None
+    xx = together(s[6], s[7], s[2], s[3], s[2], s[3], s[0])
+    yy = together(s[8], s[9], s[4], s[5], s[4], s[5], s[0])
+    xy = together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+    return max(-1.0, min(1.0, xy / (math.sqrt(xx) * math.sqrt(yy))))
+
+
+def regression_slope(s: Any) -> Any:
+    """Of y, the first value, by x, the second one."""
+    if s[1] > 0.0:
+        return math.nan
+    if not s[14] < s[15]:
+        return None
+    return (together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+            / together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]))
+
+
+def regression_intercept(s: Any) -> Any:
+    if s[1] > 0.0:
+        return math.nan
+    if not s[14] < s[15]:
+        return None
+    slope = (together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+             / together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]))
+    return ((s[2] + s[3]) - slope * (s[4] + s[5])) / s[0]
+
+
+def determination(s: Any) -> Any:
+    if s[1] > 0.0:
+        return math.nan
+    if not s[14] < s[15]:
+        return None
+    if not s[12] < s[13]:
+        return 1.0
+    xx = together(s[6], s[7], s[2], s[3], s[2], s[3], s[0])
+    yy = together(s[8], s[9], s[4], s[5], s[4], s[5], s[0])
+    xy = together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+    return min(1.0, xy / xx * (xy / yy))
+
+
+def powers_in(s: Any, value: Any) -> Any:
+    x, odd = float(value), s[1]
+    if not -_INF < x < _INF:
+        x, odd = 0.0, odd + 1.0
+    square = x * x
+    rest = product_error(x, x, square)
+    cube, cube_low = times(square, rest, x, 0.0)
+    fourth, fourth_low = times(square, rest, square, rest)
+    first, first_low = added(s[2], s[3], x, 0.0)
+    second, second_low = added(s[4], s[5], square, rest)
+    third, third_low = added(s[6], s[7], cube, cube_low)
+    last, last_low = added(s[8], s[9], fourth, fourth_low)
+    return (s[0] + 1.0, odd, first, first_low, second, second_low, third, third_low, last, last_low,
+            min(s[10], x), max(s[11], x))
+
+
+def powers_of_both(s: Any, t: Any) -> Any:
+    first, first_low = added(s[2], s[3], t[2], t[3])
+    second, second_low = added(s[4], s[5], t[4], t[5])
+    third, third_low = added(s[6], s[7], t[6], t[7])
+    last, last_low = added(s[8], s[9], t[8], t[9])
+    return (s[0] + t[0], s[1] + t[1], first, first_low, second, second_low, third, third_low, last, last_low,
+            min(s[10], t[10]), max(s[11], t[11]))
+
+
+def skewness(s: Any) -> Any:
+    if s[1] > 0.0:
+        return math.nan
+    if not s[10] < s[11]:
+        return None
+    mean, mean_low = divided(s[2], s[3], s[0])
+    squares, squares_low = divided(s[4], s[5], s[0])
+    cubes, cubes_low = divided(s[6], s[7], s[0])
+    of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
+    second, second_low = added(squares, squares_low, -of_mean, -of_mean_low)
+    # E x^3 - mean * (3 E x^2 - 2 mean^2)
+    thrice, thrice_low = times(squares, squares_low, 3.0, 0.0)
+    inner, inner_low = added(thrice, thrice_low, -2.0 * of_mean, -2.0 * of_mean_low)
+    taken, taken_low = times(mean, mean_low, inner, inner_low)
+    third, third_low = added(cubes, cubes_low, -taken, -taken_low)
+    return (third + third_low) / (second + second_low) ** 1.5
+
+
+def excess_kurtosis(s: Any) -> Any:
+    if s[1] > 0.0:
+        return math.nan
+    if not s[10] < s[11]:
+        return None
+    mean, mean_low = divided(s[2], s[3], s[0])
+    squares, squares_low = divided(s[4], s[5], s[0])
+    cubes, cubes_low = divided(s[6], s[7], s[0])
+    fourths, fourths_low = divided(s[8], s[9], s[0])
+    of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
+    second, second_low = added(squares, squares_low, -of_mean, -of_mean_low)
+    # E x^4 - mean * (4 E x^3 - mean * (6 E x^2 - 3 mean^2))
+    six, six_low = times(squares, squares_low, 6.0, 0.0)
+    three, three_low = times(of_mean, of_mean_low, 3.0, 0.0)
+    inner, inner_low = added(six, six_low, -three, -three_low)
+    inner, inner_low = times(mean, mean_low, inner, inner_low)
+    inner, inner_low = added(4.0 * cubes, 4.0 * cubes_low, -inner, -inner_low)
+    taken, taken_low = times(mean, mean_low, inner, inner_low)
+    fourth, fourth_low = added(fourths, fourths_low, -taken, -taken_low)
+    spread = second + second_low
+    return (fourth + fourth_low) / (spread * spread) - 3.0

@@ -1,0 +1,85 @@
+"""Statistics of pairs and shapes: against NumPy, SciPy and exact fractions; corner cases, and any order of rows."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import whimbrel as wb
+from whimbrel import col
+
+ALL = {"corr": wb.corr(col.x, col.y), "cov": wb.cov(col.x, col.y), "of_all": wb.cov(col.x, col.y, sample=False),
+       "slope": wb.slope(col.y, col.x), "intercept": wb.intercept(col.y, col.x), "r2": wb.r2(col.y, col.x),
+       "skew": wb.skew(col.x), "kurtosis": wb.kurtosis(col.x)}
+
+
+def found(x: Any, y: Any) -> dict[str, Any]:
+    log = wb.from_arrow({"at": list(range(len(x))), "x": pa.array(x), "y": pa.array(y)}, time="at")
+    row, = log.tumbling_window(10**6).aggregate(**ALL).collect().select([*ALL]).to_pylist()
+    return row
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e6])
+def test_as_in_scipy(mean: float) -> None:
+    draw = np.random.default_rng(5)
+    x = draw.lognormal(0, 1, 4000)
+    y = 3 * x + draw.normal(0, 2, 4000)
+    line = stats.linregress(x, y)
+    expected = {"corr": line.rvalue, "cov": np.cov(x, y)[0, 1], "of_all": np.cov(x, y, bias=True)[0, 1],
+                "slope": line.slope, "r2": line.rvalue**2, "skew": stats.skew(x), "kurtosis": stats.kurtosis(x)}
+    ours = found(mean + x, mean + y)
+    for name, value in expected.items():  # at 1e6 the inputs have lost digits, and no more are
+        assert ours[name] == pytest.approx(value, rel=1e-12 if not mean else 1e-6), name
+    if not mean:
+        assert ours["intercept"] == pytest.approx(line.intercept, rel=1e-9)
+
+
+def test_a_mean_far_from_zero_costs_no_digits() -> None:
+    x, y = [1e9 + value for value in (0, 1, 2, 5)], [-3e8 + value for value in (1, 0, 4, 2)]
+    exact = [Fraction(value) for value in x], [Fraction(value) for value in y]
+    means = [sum(values) / 4 for values in exact]
+    cov = sum((a - means[0]) * (b - means[1]) for a, b in zip(*exact, strict=True)) / 3
+    assert found(x, y)["cov"] == float(cov)
+
+
+def test_the_order_of_rows_does_not_show() -> None:
+    draw = np.random.default_rng(6)
+    x, y = draw.normal(size=(2, 2000)) * draw.lognormal(size=(2, 2000))
+    first = found(x, y)
+    for _ in range(4):
+        order = draw.permutation(2000)
+        assert found(x[order], y[order]) == first
+
+
+@pytest.mark.parametrize(("x", "y", "nulls"), [
+    ([1.0], [2.0], {"corr", "cov", "slope", "intercept", "r2", "skew", "kurtosis"}),
+    ([1.0, 1.0, 1.0], [1.0, 2.0, 4.0], {"corr", "slope", "intercept", "r2", "skew", "kurtosis"}),
+    ([1.0, 2.0, 4.0], [0.1, 0.1, 0.1], {"corr"}),
+    ([None, 1.0, 2.0], [1.0, None, 3.0], {"corr", "cov", "slope", "intercept", "r2"}),
+])
+def test_what_is_not_determined_is_null(x: list[Any], y: list[Any], nulls: set[str]) -> None:
+    assert {name for name, value in found(x, y).items() if value is None} == nulls
+
+
+def test_what_is_no_number_gives_no_number_and_integers_are_exact() -> None:
+    assert all(math.isnan(value) for value in found([1.0, math.inf, 3.0], [1.0, 2.0, 4.0]).values())
+    assert found([2**52, 2**52 + 1], [1, 3])["cov"] == 1.0
+
+
+def test_windows_that_slide_and_groups() -> None:
+    draw = np.random.default_rng(7)
+    x, y, k = draw.normal(size=300), draw.normal(size=300), draw.integers(0, 3, 300)
+    log = wb.from_arrow({"at": np.arange(300), "k": k, "x": x, "y": y}, time="at").group_by("k")
+    windows = log.hopping_window(60, 20).aggregate(c=wb.corr(col.x, col.y), s=wb.skew(col.x)).collect()
+    for row in windows.to_pylist()[::7]:
+        since = row["end"] - 60 if row["end"] - row["start"] == 60 else row["start"] - 40
+        taken = [n for n in range(max(since, 0), min(since + 60, 300)) if k[n] == row["k"]]
+        if len(taken) > 2:
+            assert row["c"] == pytest.approx(np.corrcoef(x[taken], y[taken])[0, 1], rel=1e-10)
+            assert row["s"] == pytest.approx(stats.skew(x[taken]), rel=1e-10)
