@@ -1,4 +1,4 @@
-"""Moments of pairs and of powers, in twice as many digits as a float has.
+"""Moments of pairs, and of powers, in double-double sums.
 
 Each sum is two floats. Products are taken without an error, so that means far from zero cost no digits, and the order
 of rows does not show. Sources: Dekker 1971 (products); Knuth (sums).
