@@ -430,3 +430,4 @@ class _Typed:
     """Stands for a joined stream that is not made yet, with the types of its columns."""
 
     schema: Any
+    node: None = None

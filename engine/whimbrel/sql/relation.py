@@ -164,8 +164,10 @@ def time_columns(node: Node) -> set[str]:
             return set()
 
 
-def rounded_columns(node: Node) -> dict[str, Any]:
-    """Columns of a stream that are the start of each event rounded down, with the duration."""
+def rounded_columns(node: Node | None) -> dict[str, Any]:
+    """Columns of a stream that are the start of each event rounded down, with the duration; none before it is made."""
+    if node is None:
+        return {}
     match node.op:
         case Select(columns=columns):
             times, below = time_columns(node.inputs[0]), rounded_columns(node.inputs[0])

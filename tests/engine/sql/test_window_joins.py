@@ -86,3 +86,10 @@ def test_windows_of_two_grids_meet_only_where_they_are_equal() -> None:
     other = BIDS.replace("'1' MINUTE", "'1' MINUTE, INTERVAL '10' SECOND")
     found = wb.sql(f"SELECT a.x FROM {BIDS} a JOIN {other} b USING (k, window_start)", **STREAMS)
     assert found.collect().num_rows == 0
+
+
+def test_arithmetic_of_another_column_in_a_condition_of_a_join() -> None:
+    """It was an error of Python: the joined stream was asked before it was made."""
+    s = wb.from_arrow({"time": [0, 8, 16], "v": [0, 9, 17]}, time="time", name="s")
+    query = wb.sql("SELECT a.v FROM s a JOIN s b ON a.time = b.time AND a.v/8 = b.time/8", s=s)
+    assert query.collect()["v"].to_pylist() == [0, 9, 17]
