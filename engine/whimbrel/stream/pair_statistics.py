@@ -46,8 +46,8 @@ def corr(x: Value, y: Value) -> UserAggregate:
     >>> import whimbrel as wb
     >>> from whimbrel import col
     >>> events = wb.from_arrow({"at": [0, 1, 2], "x": [1.0, 2.0, 3.0], "y": [2.0, 4.0, 6.0]}, time="at")
-    >>> events.tumbling_window(5).aggregate(c=wb.corr(col.x, col.y)).collect()["c"].to_pylist()
-    [1.0]
+    >>> round(events.tumbling_window(5).aggregate(c=wb.corr(col.x, col.y)).collect()["c"][0].as_py(), 9)
+    1.0
     """
     return _CORR(x, y)
 
