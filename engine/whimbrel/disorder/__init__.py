@@ -6,6 +6,7 @@ from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.ingress import Ingress, watermark_generator_of
 from whimbrel.disorder.late_fraction_model import Arrived, MissingFractions
 from whimbrel.disorder.sorter import Sorter
+from whimbrel.disorder.sorter_sizes import SorterSizes
 
 __all__ = [
            "AdvancesWhenIdle",
@@ -15,6 +16,7 @@ __all__ = [
            "Ingress",
            "MissingFractions",
            "Sorter",
+           "SorterSizes",
            "measure_disorder",
            "watermark_generator_of",
 ]

@@ -10,6 +10,7 @@ from whimbrel.clock import INF, MIN_TIME, round_spans, show_ticks, tell_ticks
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.low_watermark import LowWatermark
 from whimbrel.disorder.sorter import Sorter
+from whimbrel.disorder.sorter_sizes import SorterSizes
 from whimbrel.disorder.source_watermark import SourceWatermark
 from whimbrel.disorder.watermark_generator import Array, ArrivalWatermarks, WatermarkGenerator
 from whimbrel.errors import DisorderError, SourceError
@@ -17,7 +18,7 @@ from whimbrel.kernels import with_gaps
 from whimbrel.plan import OrderingSpec, Source
 
 
-class Ingress(AdvancesWhenIdle):
+class Ingress(SorterSizes, AdvancesWhenIdle):
     """Applies a source's reorder latency L and late policy (SEMANTICS 3).
 
     With hw the largest time seen, current = max(current, hw - L); a row is late if its time is before current. Whether
@@ -91,18 +92,6 @@ class Ingress(AdvancesWhenIdle):
     def newest(self) -> int:
         """Largest time seen, in ticks."""
         return self.time.newest
-
-    @property
-    def buffered_rows(self) -> int:
-        return self.sorter.rows
-
-    @property
-    def buffered_bytes(self) -> int:
-        return self.sorter.nbytes
-
-    @property
-    def sorted_runs(self) -> int:
-        return len(self.sorter.runs)
 
     def _measure(self, late_by: Array) -> None:
         if self.late_by is None:

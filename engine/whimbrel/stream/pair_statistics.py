@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from whimbrel.aggregates import UserAggregate, UserFunctions
-from whimbrel.aggregates import pair_moments as moments
+from whimbrel.aggregates import double_double_moments as moments
 from whimbrel.errors import PlanError
 from whimbrel.stream.aggregates import Value, aggregate
 

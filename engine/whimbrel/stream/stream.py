@@ -17,7 +17,7 @@ from whimbrel.batch import Schema
 from whimbrel.clock import Duration, Instant, show_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name, named_columns, named_words, type_of
-from whimbrel.expr.nesting import refusing_deep_nesting
+from whimbrel.expr.deep_nesting import refusing_deep_nesting
 from whimbrel.migration_hints import LATENCY_BANDS, STREAM, absent, renamed
 from whimbrel.operators import Changelog, LateRows
 from whimbrel.optimize import optimize_together, plan_notation

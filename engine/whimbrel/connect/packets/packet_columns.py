@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Column, Mask, numpy_type
 from whimbrel.connect.packets.address_text import AddressText, shown_ip, shown_mac
-from whimbrel.connect.packets.packets import PROBLEMS, Packets
+from whimbrel.connect.packets.decoded_layers import PROBLEMS, Packets
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.packets.dns_names import NAME_BYTES, read_names
 from whimbrel.kernels.primitives.packets.packet_fields import copy_bytes

@@ -22,8 +22,8 @@ from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.packets.capture import CUT, Capture, CaptureError
+from whimbrel.connect.packets.decoded_layers import Packets
 from whimbrel.connect.packets.packet_columns import COLUMNS, PacketReader
-from whimbrel.connect.packets.packets import Packets
 from whimbrel.connect.validation import check_path
 from whimbrel.errors import PlanError, SourceError, near_match
 

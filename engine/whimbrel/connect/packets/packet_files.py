@@ -17,8 +17,8 @@ from whimbrel.connect.files.parquet import name_of
 from whimbrel.connect.files.paths import FilePath, data_files
 from whimbrel.connect.files.read_ahead import read_ahead
 from whimbrel.connect.packets.capture import Capture, CaptureError
+from whimbrel.connect.packets.decoded_layers import Packets
 from whimbrel.connect.packets.packet_columns import COLUMNS, PacketReader
-from whimbrel.connect.packets.packets import Packets
 from whimbrel.connect.tables.columnar_source import TimedSource
 from whimbrel.errors import SourceError
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.disorder import Sorter
+from whimbrel.disorder import Sorter, SorterSizes
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, evaluate
 from whimbrel.kernels import Kernel, Stateless
@@ -67,7 +67,7 @@ class RetimeKernel(Stateless):
         return max(self.watermark, self.clock(watermark))
 
 
-class OrderedRetimeKernel(Kernel):
+class OrderedRetimeKernel(SorterSizes, Kernel):
     """Sorts rows by an ordered value, with a watermark that follows the values of all rows that started earlier.
 
     Parameters
@@ -110,18 +110,6 @@ class OrderedRetimeKernel(Kernel):
             passed = max(passed, self.clock(watermark))
         self.watermark = max(self.watermark, passed - self.band if passed >= MIN_TIME + self.band else MIN_TIME)
         return self.sorter.release(self.watermark - 1) if self.watermark > MIN_TIME else []
-
-    @property
-    def buffered_rows(self) -> int:
-        return self.sorter.rows
-
-    @property
-    def buffered_bytes(self) -> int:
-        return self.sorter.nbytes
-
-    @property
-    def sorted_runs(self) -> int:
-        return len(self.sorter.runs)
 
 
 def at_new_times(expr: Expr, batch: Batch, schema: Schema, where: str) -> Batch:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF
-from whimbrel.disorder import Sorter
+from whimbrel.disorder import Sorter, SorterSizes
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, Ordered, Properties, Reach
 
@@ -71,7 +71,7 @@ class Sort(Operator):
         return "sort()"
 
 
-class SortKernel(Kernel):
+class SortKernel(SorterSizes, Kernel):
     """Buffer rows in a sorter until the watermark passes them."""
 
     def __init__(self) -> None:
@@ -84,15 +84,3 @@ class SortKernel(Kernel):
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermark = watermark
         return self.sorter.release(INF if watermark == INF else watermark - 1)
-
-    @property
-    def buffered_rows(self) -> int:
-        return self.sorter.rows
-
-    @property
-    def buffered_bytes(self) -> int:
-        return self.sorter.nbytes
-
-    @property
-    def sorted_runs(self) -> int:
-        return len(self.sorter.runs)

@@ -37,24 +37,13 @@ def find_layers(data: Array, starts: Array, captured: Array, links: Array, ether
     for row in range(starts.shape[0]):
         at, stop, link = int(starts[row]), int(starts[row]) + int(captured[row]), int(links[row])
         kind, vlan, problem, guess = -1, -1, 0, False
-        if link == ETHERNET:
-            if at + 14 > stop:
+        if link in (ETHERNET, LINUX, LINUX_2):
+            header = 14 if link == ETHERNET else 16 if link == LINUX else 20
+            if at + header > stop:
                 problem = TRUNCATED
             else:
-                kind = big16(data, at + 12)
-                at += 14
-        elif link == LINUX:
-            if at + 16 > stop:
-                problem = TRUNCATED
-            else:
-                kind = big16(data, at + 14)
-                at += 16
-        elif link == LINUX_2:
-            if at + 20 > stop:
-                problem = TRUNCATED
-            else:
-                kind = big16(data, at)
-                at += 20
+                kind = big16(data, at if link == LINUX_2 else at + header - 2)
+                at += header
         elif link in (0, 108):  # a loopback
             at += 4
             guess = True

@@ -88,25 +88,29 @@ def population_covariance(s: Any) -> Any:
     return together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]) / s[0]
 
 
+def distances(s: Any) -> Any:
+    """Sums of squares of the distances from the means, and of their products: of x, of y, of both."""
+    return (together(s[6], s[7], s[2], s[3], s[2], s[3], s[0]), together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]),
+            together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]))
+
+
 def correlation(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
     if not s[12] < s[13] or not s[14] < s[15]:
         return None
-    xx = together(s[6], s[7], s[2], s[3], s[2], s[3], s[0])
-    yy = together(s[8], s[9], s[4], s[5], s[4], s[5], s[0])
-    xy = together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+    xx, yy, xy = distances(s)
     return max(-1.0, min(1.0, xy / (math.sqrt(xx) * math.sqrt(yy))))
 
 
 def regression_slope(s: Any) -> Any:
-    """Of y, the first value, by x, the second one."""
+    """Of the first value by the second one."""
     if s[1] > 0.0:
         return math.nan
     if not s[14] < s[15]:
         return None
-    return (together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
-            / together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]))
+    _, yy, xy = distances(s)
+    return xy / yy
 
 
 def regression_intercept(s: Any) -> Any:
@@ -114,9 +118,8 @@ def regression_intercept(s: Any) -> Any:
         return math.nan
     if not s[14] < s[15]:
         return None
-    slope = (together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
-             / together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]))
-    return ((s[2] + s[3]) - slope * (s[4] + s[5])) / s[0]
+    _, yy, xy = distances(s)
+    return ((s[2] + s[3]) - xy / yy * (s[4] + s[5])) / s[0]
 
 
 def determination(s: Any) -> Any:
@@ -126,9 +129,7 @@ def determination(s: Any) -> Any:
         return None
     if not s[12] < s[13]:
         return 1.0
-    xx = together(s[6], s[7], s[2], s[3], s[2], s[3], s[0])
-    yy = together(s[8], s[9], s[4], s[5], s[4], s[5], s[0])
-    xy = together(s[10], s[11], s[2], s[3], s[4], s[5], s[0])
+    xx, yy, xy = distances(s)
     return min(1.0, xy / xx * (xy / yy))
 
 
@@ -157,22 +158,28 @@ def powers_of_both(s: Any, t: Any) -> Any:
             min(s[10], t[10]), max(s[11], t[11]))
 
 
+def about_zero(s: Any) -> Any:
+    """The mean, the mean of squares, the square of the mean, each in two floats, and the variance."""
+    mean, mean_low = divided(s[2], s[3], s[0])
+    squares, squares_low = divided(s[4], s[5], s[0])
+    of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
+    spread, spread_low = added(squares, squares_low, -of_mean, -of_mean_low)
+    return mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread + spread_low
+
+
 def skewness(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
     if not s[10] < s[11]:
         return None
-    mean, mean_low = divided(s[2], s[3], s[0])
-    squares, squares_low = divided(s[4], s[5], s[0])
+    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_zero(s)
     cubes, cubes_low = divided(s[6], s[7], s[0])
-    of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
-    second, second_low = added(squares, squares_low, -of_mean, -of_mean_low)
     # E x^3 - mean * (3 E x^2 - 2 mean^2)
     thrice, thrice_low = times(squares, squares_low, 3.0, 0.0)
     inner, inner_low = added(thrice, thrice_low, -2.0 * of_mean, -2.0 * of_mean_low)
     taken, taken_low = times(mean, mean_low, inner, inner_low)
     third, third_low = added(cubes, cubes_low, -taken, -taken_low)
-    return (third + third_low) / (second + second_low) ** 1.5
+    return (third + third_low) / spread ** 1.5
 
 
 def excess_kurtosis(s: Any) -> Any:
@@ -180,12 +187,9 @@ def excess_kurtosis(s: Any) -> Any:
         return math.nan
     if not s[10] < s[11]:
         return None
-    mean, mean_low = divided(s[2], s[3], s[0])
-    squares, squares_low = divided(s[4], s[5], s[0])
+    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_zero(s)
     cubes, cubes_low = divided(s[6], s[7], s[0])
     fourths, fourths_low = divided(s[8], s[9], s[0])
-    of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
-    second, second_low = added(squares, squares_low, -of_mean, -of_mean_low)
     # E x^4 - mean * (4 E x^3 - mean * (6 E x^2 - 3 mean^2))
     six, six_low = times(squares, squares_low, 6.0, 0.0)
     three, three_low = times(of_mean, of_mean_low, 3.0, 0.0)
@@ -194,5 +198,4 @@ def excess_kurtosis(s: Any) -> Any:
     inner, inner_low = added(4.0 * cubes, 4.0 * cubes_low, -inner, -inner_low)
     taken, taken_low = times(mean, mean_low, inner, inner_low)
     fourth, fourth_low = added(fourths, fourths_low, -taken, -taken_low)
-    spread = second + second_low
     return (fourth + fourth_low) / (spread * spread) - 3.0
