@@ -88,6 +88,11 @@ class ResultMethods:
         Columns of numbers have numbers. Other columns have texts, and null for mean, std and quantiles. Quantiles are
         linear. The standard deviation is that of a sample.
 
+        Raises
+        ------
+        PlanError
+            For a stream of a feed, which has no end.
+
         Examples
         --------
         >>> import whimbrel as wb
@@ -96,6 +101,10 @@ class ResultMethods:
         >>> [(row["statistic"], row["x"], row["k"]) for row in found[:4]]
         [('count', 3.0, '2'), ('null_count', 0.0, '1'), ('mean', 20.0, None), ('std', 10.0, None)]
         """
+        live = next((source.name for source in self.node.sources() if source.live), None)
+        if live is not None:
+            raise PlanError(f"describe() needs a stream that ends, and {live!r} is live.", where="describe()",
+                            hint="Use head(10), or aggregates of windows.")
         table = self.collect()
         statistics = {name: _statistics(table[name]) for name in table.schema.names[2:]}
         names = pa.array(["count", "null_count", "mean", "std", "min", *_FRACTIONS, "max"])

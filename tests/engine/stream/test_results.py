@@ -80,3 +80,10 @@ def test_results_of_sql_have_its_order_and_limit():
 
 def test_pipe_passes_the_stream_and_arguments():
     assert _log().pipe(lambda log, key, n: log.where(wb.col.k == key).head(n), "a", n=1)["x"].to_pylist() == [10]
+
+
+def test_statistics_of_a_feed_are_refused() -> None:
+    feed = wb.feeds.iterator(
+        iter([{"at": 1, "x": 2}]), time="at", schema={"at": "int64", "x": "int64"}, name="meter")
+    with pytest.raises(PlanError, match=r"describe\(\) needs a stream that ends, and 'meter' is live"):
+        feed.describe()
