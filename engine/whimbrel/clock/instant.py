@@ -64,7 +64,7 @@ def parse_instant(value: Instant, unit: TickUnit, zone: str | None, *, name: str
         return _checked(int(plain), value, unit, where)
     per_second = ticks_per_second(unit)
     if per_second is None:
-        raise PlanError(f"{name!r} has integer times, so a time must be an int in ticks, got {shown(value)}.",
+        raise PlanError(f"The times of {name!r} are integers, so a time must be an int in ticks, got {shown(value)}.",
                         where=where,
                         hint="Use an int, in ticks.")
     seconds, aware = exact_seconds(value, zone=None if zone is None else _tzinfo(zone), where=where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, cast
 
 from whimbrel.clock import Duration
@@ -68,7 +69,7 @@ class TemporalMethods:
         """
         from whimbrel.expr.temporal_nodes import Previous
 
-        return Previous(cast("Expr", self), events)
+        return Previous(cast("Expr", self), _plain(events))
 
     def past(self, back: Duration | None = None, *, rows: int | None = None,
              ahead: Duration = 0,  # word allowed: as in the method `ahead`
@@ -103,7 +104,8 @@ class TemporalMethods:
         if (back is None) == (rows is None) or (rows is not None and ahead):
             raise PlanError("past() needs either a duration or rows=; ahead= goes with a duration.",
                             where=f"{expr.show()}.past(...)", hint='Use past("20m", ahead="1m") or past(rows=10).')
-        return Past(expr, back, ahead, min_rows) if back is not None else PastRows(expr, cast("int", rows), min_rows)
+        least = _plain(min_rows)
+        return Past(expr, back, ahead, least) if back is not None else PastRows(expr, _plain(cast("int", rows)), least)
 
     def cell(self, size: Duration, *, offset: Duration | None = None) -> Expr:
         """Aggregates of the tumbling window that holds the time.
@@ -176,3 +178,8 @@ class TemporalMethods:
         from whimbrel.expr.temporal_nodes import Exists
 
         return Exists(cast("Expr", self))
+
+
+def _plain(count: int) -> int:
+    """A count as Python's integer, also from NumPy's: it stands in the text of the query."""
+    return int(count) if isinstance(count, Integral) and not isinstance(count, bool) else count

@@ -41,7 +41,7 @@ def failed(name: str, role: str, function: Callable[..., Any], error: Exception)
     location = "" if line is None else f" in line {line}"
     return StepFailed(name, f"{role} of {name} failed{location}: {type(error).__name__}: {first_line(error)}.",
                       "Make it accept every value that is not null." if role != "result" else
-                      "Make it accept the state of a group with only nulls, too.")
+                      "Make it accept every state, also that of a group with only nulls.")
 
 
 def leaves_int64(name: str, role: str) -> StepFailed:

@@ -106,7 +106,12 @@ def _forgets(aggregate: Aggregate, part: SoFar, unit: TickUnit) -> int | None:
     """Ticks after which an event no longer changes the value of an aggregate, as its user says."""
     if not isinstance(aggregate, UserAggregate) or aggregate.functions.forgets is None:
         return None
-    return offset_ticks(aggregate.functions.forgets, unit, part)
+    forgets = aggregate.functions.forgets
+    try:
+        return offset_ticks(forgets, unit, part)
+    except PlanError as error:
+        raise PlanError(f"In forgets={forgets!r}: {error.what}", where=error.where,
+                        hint=error.hint) from None
 
 
 def _over(aggregate: Aggregate, over_columns: OverColumns) -> Aggregate:

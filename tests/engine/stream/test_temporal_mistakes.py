@@ -137,3 +137,21 @@ def test_multiples_and_parts_of_a_period_are_legal(every: str) -> None:
 def test_an_unknown_order_is_found_at_the_row() -> None:
     with pytest.raises(KernelError):
         log().union(log()).select(z=col.x.ago("1s")).collect()
+
+
+def test_an_event_without_an_end_is_not_shown_by_a_number() -> None:
+    rows = wb.from_arrow({"start": [0, 5], "end": [None, 7], "x": [1.0, 2.0]}, time="start", end="end")
+    with pytest.raises(WhimbrelError, match="which has no end and is from 0 on"):
+        rows.select(z=col.x.ago(1)).collect()
+
+
+def test_an_error_of_a_running_value_names_the_part() -> None:
+    lost = wb.aggregate(init=0.0, accumulate=lambda s, x: s + x, result=lambda s: s.nowhere, name="lost")
+    with pytest.raises(WhimbrelError, match="failed") as failed:
+        log().where(lost(col.x).so_far() > 0).collect()
+    assert failed.value.where == "lost(col.x).so_far()"
+
+
+def test_counts_may_be_numpy_integers() -> None:
+    query = log().select(z=wb.mean(col.x).past(rows=np.int64(2), min_rows=np.int8(1)), y=col.x.previous(np.int16(1)))
+    assert query.explain() == log().select(z=wb.mean(col.x).past(rows=2), y=col.x.previous()).explain()

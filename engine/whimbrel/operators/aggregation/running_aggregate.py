@@ -118,6 +118,12 @@ class RunningAggregate(Operator):
             note for column in self.columns
             for note in column.of.notes(None if column.of.expr is None else type_of(column.of.expr, upstream[0]))))
 
+    def part_of(self, where: str) -> str:
+        """The part that a user wrote, for the aggregate of a hidden column."""
+        parts = {f"aggregate({column.name}={column.of.show()})": f"{column.of.show()}.so_far()"
+                 for column in self.columns}
+        return parts.get(where, where)
+
     def kernel(self, *upstream: Schema) -> RunningAggregateKernel:
         return RunningAggregateKernel(self, self.schema(*upstream), upstream[0])
 
@@ -174,8 +180,7 @@ class RunningAggregateKernel(Kernel):
             try:
                 columns += values.take(rows, frozen(groups), skip)
             except KernelError as error:
-                raise KernelError(error.what, where=error.where.replace("aggregate(", "so_far("),
-                                  hint=error.hint) from error
+                raise KernelError(error.what, where=self.op.part_of(error.where), hint=error.hint) from error
         columns = [columns[self.numbers.index(number)] for number in range(len(columns))]
         if batch.ids is not None:
             columns = self._repeated(batch, columns, np.zeros(len(batch), np.bool_) if ends is None else ends)

@@ -306,8 +306,9 @@ class AssumeKernel(Kernel):
             return
         key, here = keys[row], np.arange(len(batch)) == row
         if batch.sync[row] < self.end[key]:
-            before = " to ".join(str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
-            self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which is from {before}")
+            start, end = (str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
+            lasts = f"has no end and is from {start} on" if self.end[key] == INF else f"is from {start} to {end}"
+            self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which {lasts}")
         unit, period = self.assume.unit, apart.period or 1
         distance = int(batch.sync[row]) - int(self.start[key])
         self._refuse(batch, here, lambda _: f"comes {quote_ticks(distance, unit)} after the one before it, not "
