@@ -181,5 +181,5 @@ class TemporalMethods:
 
 
 def _plain(count: int) -> int:
-    """A count as Python's integer, also from NumPy's: it stands in the text of the query."""
+    """A count as an integer of Python, also from NumPy."""
     return int(count) if isinstance(count, Integral) and not isinstance(count, bool) else count
