@@ -119,7 +119,7 @@ class RunningAggregate(Operator):
             for note in column.of.notes(None if column.of.expr is None else type_of(column.of.expr, upstream[0]))))
 
     def part_of(self, where: str) -> str:
-        """The part that a user wrote, for the aggregate of a hidden column."""
+        """The user's text for the aggregate of a hidden column."""
         parts = {f"aggregate({column.name}={column.of.show()})": f"{column.of.show()}.so_far()"
                  for column in self.columns}
         return parts.get(where, where)
