@@ -306,8 +306,8 @@ class AssumeKernel(Kernel):
             return
         key, here = keys[row], np.arange(len(batch)) == row
         if batch.sync[row] < self.end[key]:
-            start, end = (str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
-            lasts = f"has no end and is from {start} on" if self.end[key] == INF else f"is from {start} to {end}"
+            since, until = (str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
+            lasts = f"has no end and is from {since} on" if self.end[key] == INF else f"is from {since} to {until}"
             self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which {lasts}")
         unit, period = self.assume.unit, apart.period or 1
         distance = int(batch.sync[row]) - int(self.start[key])
