@@ -307,8 +307,8 @@ class AssumeKernel(Kernel):
         key, here = keys[row], np.arange(len(batch)) == row
         if batch.sync[row] < self.end[key]:
             since, until = (str(shown_time(batch, int(times[key]))) for times in (self.start, self.end))
-            lasts = f"has no end and is from {since} on" if self.end[key] == INF else f"is from {since} to {until}"
-            self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which {lasts}")
+            its_span = f"has no end and is from {since} on" if self.end[key] == INF else f"is from {since} to {until}"
+            self._refuse(batch, here, lambda _: f"begins before the one before it has ended, which {its_span}")
         unit, period = self.assume.unit, apart.period or 1
         distance = int(batch.sync[row]) - int(self.start[key])
         self._refuse(batch, here, lambda _: f"comes {quote_ticks(distance, unit)} after the one before it, not "
