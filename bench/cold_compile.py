@@ -34,7 +34,8 @@ def rows_of_cold_compile() -> Iterator[Figure]:
             asked = subprocess.run([sys.executable, "-m", "bench.cold_compile"], check=True, capture_output=True,
                                    text=True, env=os.environ | {"WHIMBREL_CACHE": folder})
             start, query = map(float, asked.stdout.split())
-            yield Figure("E compile", f"trading, {case}", "CPU ms", 1e3 * query, f"{limit}; numba's start {1e3 * start:.0f} ms more")
+            yield Figure("E compile", f"trading, {case}", "CPU ms", 1e3 * query,
+                         f"{limit}; numba's start {1e3 * start:.0f} ms more")
 
 
 def main() -> None:
