@@ -16,7 +16,7 @@ from typing import Any
 import whimbrel.aggregates
 import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
-from whimbrel.stream import aggregates, combined_aggregates, pair_statistics, time_weighted
+from whimbrel.stream import aggregates, combined_aggregates, pair_statistics, single_values, time_weighted
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.time_functions import FunctionsOfTime
 
@@ -40,7 +40,8 @@ TOPICS = {
 """Operators in an order to read them in; one that no topic names is listed under More."""
 MEASURES = {
     "How many, how much": ("Count", "Sum", "Mean", "Product", "SumOfSquares", "Var", "Std", "AnyTrue", "AllTrue"),
-    "Which": ("Min", "Max", "First", "Last"),
+    "Which": ("Min", "Max", "First", "Last", "ArgMin", "ArgMax"),
+    "Bits": ("BitAnd", "BitOr", "BitXor"),
     "All values": ("Median", "Quantile", "CountDistinct", "Collect", "LargestValues"),
     "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile"),
     "Over time": ("TimeMean", "Integral", "TimeIn"),
@@ -97,7 +98,8 @@ def files() -> dict[Path, str]:
     operators = {each: Page(each, {f"Stream.{name}": method for name, (build, method) in methods.items()
                                    if _made_by(build) == each.__name__})
                  for each in _public(whimbrel.operators, Operator)}
-    functions = {name: function for module in (aggregates, time_weighted) for name, function in vars(module).items()
+    functions = {name: function for module in (aggregates, single_values, time_weighted)
+                 for name, function in vars(module).items()
                  if inspect.isfunction(function) and function.__module__ == module.__name__}
     measures = {each: Page(each, {f"wb.{name}": function for name, function in functions.items()
                                     if _made_by(function) == each.__name__})

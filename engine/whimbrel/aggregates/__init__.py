@@ -2,6 +2,8 @@
 
 from whimbrel.aggregates.any_all import AllTrue, AnyTrue
 from whimbrel.aggregates.approximate import ApproximateCountDistinct, ApproximateQuantile, check_installed
+from whimbrel.aggregates.arg_extreme import ArgMax, ArgMin
+from whimbrel.aggregates.bits import BitAnd, BitOr, BitXor
 from whimbrel.aggregates.collection import Collect, CountDistinct, LargestValues
 from whimbrel.aggregates.count import Count
 from whimbrel.aggregates.first_last import First, Last
@@ -19,6 +21,11 @@ __all__ = [
     "AnyTrue",
     "ApproximateCountDistinct",
     "ApproximateQuantile",
+    "ArgMax",
+    "ArgMin",
+    "BitAnd",
+    "BitOr",
+    "BitXor",
     "Collect",
     "Count",
     "CountDistinct",

@@ -60,7 +60,7 @@ class TypedAggregate:
         elif steps.columns is not None:
             self.value_dtypes = [np.dtype(np.int64)] * steps.inputs
         else:
-            self.value_dtypes = [_dtype(type_) for type_ in types]
+            self.value_dtypes = [_dtype(type_) for type_ in types[:steps.inputs]]
         self.out_dtypes: Sequence[np.dtype[Any]] = fields if shows_states(steps, part) else [_dtype(self.type)]
         self.field_types = state_types(steps)
 
@@ -90,13 +90,14 @@ class TypedAggregate:
             valid = there if valid is None else valid & there
             split = tuple(frozen(each) for each in self.steps.columns.split(column))
             return split, NO_MASK if valid.all() else frozen(valid)
-        for expr, dtype in zip(self.inputs, self.value_dtypes, strict=True):
+        for number, expr in enumerate(self.inputs):
             column = evaluate(expr, batch)
             if not column.fixed or aggregate.name == "count":  # only whether a value is there matters
                 column = Column(pa.int64(), np.zeros(len(column), np.int64), column.validity())
             if column.valid is not None:
                 valid = column.valid if valid is None else valid & column.valid
-            values.append(frozen(self._wide(np.asarray(column.values), dtype)))
+            if number < len(self.value_dtypes):  # of pairs that are only counted, one
+                values.append(frozen(self._wide(np.asarray(column.values), self.value_dtypes[number])))
         return tuple(values), NO_MASK if valid is None else frozen(valid)
 
     def _wide(self, values: Array, dtype: np.dtype[Any]) -> Array:

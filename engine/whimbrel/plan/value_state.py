@@ -25,12 +25,15 @@ class Multiset:
         Its arguments: how many values are shown, or ``numerator / whole`` of the way through them.
     timed : bool
         Whether values are ordered by the start of their rows, and only then by themselves.
+    largest : bool, optional
+        Given for pairs of a value and what orders it, then by start, then by value: whether the largest comes first.
     """
 
     choice: int
     numerator: int = 0
     whole: int = 1
     timed: bool = False
+    largest: bool | None = None
 
 
 def is_ordered(type_: pa.DataType | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel import stream as wb
@@ -14,7 +13,7 @@ from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
 from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
-from whimbrel.sql.manual_aggregates import BIT_AGGREGATES, bit_aggregate
+from whimbrel.sql.pair_aggregates import OF_PAIRS, ordered_aggregate
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
 
@@ -24,7 +23,7 @@ PLAIN: Final[dict[Any, Makes]] = {
     exp.Avg: wb.mean, exp.Min: wb.min, exp.Max: wb.max, exp.Median: wb.median,
     exp.Stddev: wb.std, exp.StddevSamp: wb.std, exp.StddevPop: lambda x: wb.std(x, sample=False),
     exp.Variance: wb.var, exp.VariancePop: lambda x: wb.var(x, sample=False),
-    exp.ArrayAgg: wb.collect, exp.First: wb.first, exp.Last: wb.last, exp.AnyValue: wb.first,
+    exp.ArrayAgg: wb.collect, exp.First: wb.first, exp.Last: wb.last, exp.AnyValue: wb.any_value,
     exp.FirstValue: wb.first, exp.LastValue: wb.last, exp.ApproxDistinct: wb.approx_count_distinct,
 }
 """Aggregates that are null of nothing, or have no other choice."""
@@ -39,6 +38,8 @@ _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "product": (wb.product, True), "bool_or": (wb.any, True), "bool_and": (wb.all, True), "every": (wb.all, True),
     "last": (wb.last, False),
     "first": (wb.first, False),
+    "bit_and": (wb.bit_and, False), "bit_or": (wb.bit_or, False), "bit_xor": (wb.bit_xor, False),
+    "and_aggr": (wb.bit_and, False), "or_aggr": (wb.bit_or, False), "xor_aggr": (wb.bit_xor, False),
     "total": (wb.sum, False), "any": (wb.any, False), "all": (wb.all, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),
 }
@@ -48,7 +49,7 @@ _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quant
 def is_aggregate(node: Any, scope: NameScope) -> bool:
     """Whether a node is a call of an aggregate."""
     if isinstance(node, exp.Anonymous):
-        return (node.name.lower() in (*_NAMED, *BIT_AGGREGATES, *_QUANTILES) or is_running(node.name)
+        return (node.name.lower() in (*_NAMED, *_QUANTILES) or is_running(node.name)
                 or isinstance(scope.binder.functions.get(node.name), UserFunctions))
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) and not isinstance(node.parent, exp.Window)
 
@@ -94,14 +95,13 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
         if not isinstance(node, exp.Min | exp.Max | exp.LogicalOr | exp.LogicalAnd):
             raise text.error("DISTINCT is for count, min and max.", node, "Use a subquery with SELECT DISTINCT.")
     if isinstance(argument, exp.Order):
-        raise text.error("ORDER BY in an aggregate is not part of the language.", node,
-                         "Leave it out: first and last are by event time.")
+        return kept(ordered_aggregate(node, value, scope))
     kind = type(node)
-    if kind not in (*NULL_OF_NOTHING, *PLAIN, *_OTHERS):
+    if kind not in (*NULL_OF_NOTHING, *PLAIN, *OF_PAIRS, *_OTHERS):
         raise text.error(f"There is no aggregate {node.sql_name().lower()!r}.", node,
                          "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
-    extra = [key for key, given in node.args.items() if given and key not in ("this", "expressions", "big_int",
-                                                                             "quantile", "parameters")]
+    known = ("this", "expressions", "big_int", "quantile", "parameters", *(["expression"] if kind in OF_PAIRS else []))
+    extra = [key for key, given in node.args.items() if given and key not in known]
     if extra or (node.args.get("expressions") and not isinstance(node, exp.Anonymous)):
         raise text.error("This aggregate has an argument that the language does not have.", node,
                          "Leave the argument out.")
@@ -118,6 +118,8 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
             return kept((wb.approx_quantile if approximate else wb.quantile)(value(argument), q))
         case exp.Anonymous():
             return _named(node, scope, value, inner, kept, null_of_nothing)
+    if kind in OF_PAIRS:
+        return kept(OF_PAIRS[kind](value(argument), value(node.expression)))
     if kind in NULL_OF_NOTHING:
         return null_of_nothing(NULL_OF_NOTHING[kind], value(argument))
     return kept(PLAIN[kind](value(argument)))
@@ -134,11 +136,6 @@ def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_
     lower = node.name.lower()
     if lower in _QUANTILES and len(values) == 2:
         return kept(wb.quantile(values[0], _fraction(node.expressions[1], scope), interpolation=_QUANTILES[lower]))
-    if lower in BIT_AGGREGATES and len(values) == 1:
-        type_ = scope.type_of(values[0], node.expressions[0])
-        if not pa.types.is_integer(type_) and ("xor" in lower or not pa.types.is_boolean(type_)):
-            raise scope.binder.text.error(f"{lower} needs integers, got {type_}.", node, "Cast the value to BIGINT.")
-        return null_of_nothing(lambda x: bit_aggregate(lower, x, type_), values[0])
     if lower not in _NAMED:
         raise unknown_function(node, node.name, scope)
     make, null = _NAMED[lower]

@@ -24,7 +24,9 @@ MANUAL_FUNCTIONS: Final = (
 """Those that only TigonSQL's manual has."""
 
 AGGREGATES: Final = (
-    "any_value", "approx_count_distinct", "array_agg", "avg", "bit_and", "bit_or", "bit_xor", "bool_and", "bool_or",
-    "count", "count_if", "first", "last", "max", "median", "min", "percentile_cont", "percentile_disc", "product",
-    "quantile_cont", "quantile_disc", "running", "stddev", "stddev_pop", "sum", "total", "var_pop", "variance",
+    "any_value", "approx_count_distinct", "arg_max", "arg_min", "array_agg", "avg", "bit_and", "bit_or", "bit_xor",
+    "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "first", "last", "max", "max_by",
+    "median", "min", "min_by", "percentile_cont", "percentile_disc", "product", "quantile_cont", "quantile_disc",
+    "regr_intercept", "regr_r2", "regr_slope", "running", "stddev", "stddev_pop", "sum", "total", "var_pop",
+    "variance",
 )

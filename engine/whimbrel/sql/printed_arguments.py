@@ -9,7 +9,7 @@ from whimbrel.aggregates import UserAggregate, UserFunctions
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Expr, lift, trace
 from whimbrel.plan import MethodCall
-from whimbrel.sql.manual_aggregates import BITS
+from whimbrel.sql.pair_aggregates import WORDS_OF_FUNCTIONS
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts
 from whimbrel.stream.python_text import call_arguments
 from whimbrel.stream.python_values import aggregates_in
@@ -26,7 +26,7 @@ def functions_of(call: MethodCall) -> dict[str, UserFunctions]:
     arguments, options = call_arguments(call)
     exprs = [each for each in (*arguments, *options.values()) if isinstance(each, Expr)]
     return {part.functions.name: part.functions for expr in exprs for part in aggregates_in(expr)
-            if isinstance(part, UserAggregate) and part.functions not in BITS.values()}
+            if isinstance(part, UserAggregate) and part.functions not in WORDS_OF_FUNCTIONS}
 
 
 def _text(value: Any) -> str:

@@ -15,6 +15,11 @@ from whimbrel.aggregates import (
     AllTrue,
     AnyTrue,
     ApproximateCountDistinct,
+    ArgMax,
+    ArgMin,
+    BitAnd,
+    BitOr,
+    BitXor,
     Collect,
     Count,
     CountDistinct,
@@ -36,7 +41,7 @@ from whimbrel.expr.nodes import data_type
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
-from whimbrel.sql.manual_aggregates import BITS
+from whimbrel.sql.pair_aggregates import WORDS_OF_FUNCTIONS
 from whimbrel.sql.scalars import truncated
 from whimbrel.sql.types import TYPES
 
@@ -56,7 +61,8 @@ _NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", 
 _AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
                       Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
                       Collect: "array_agg", ApproximateCountDistinct: "approx_count_distinct", Sum: "total",
-                      Count: "count"}
+                      Count: "count", ArgMin: "arg_min", ArgMax: "arg_max", BitAnd: "bit_and", BitOr: "bit_or",
+                      BitXor: "bit_xor"}
 _TYPE_WORDS: Final = {type_: word.value for word, type_ in reversed(TYPES.items())}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(word.lower() for word in Whimbrel.Tokenizer.KEYWORDS if word.isidentifier())
@@ -198,9 +204,6 @@ class ScalarTexts:
                     type(made) in _NULL_OF_NOTHING and x is not None and made.expr is not None
                     and x.show() == made.expr.show() and (c is None) == (made.condition is None)):
                 return self._aggregate(made, _NULL_OF_NOTHING[type(made)])
-            case When(Binary(">", Count(expr=Expr() as x), Lit(0)), UserAggregate() as made, Lit(None)) if (
-                    made.functions in BITS.values() and made.expr is not None and x.show() == made.expr.show()):
-                return self._aggregate(made)
         branches = []
         rest: Expr = expr
         while isinstance(rest, When):
@@ -242,10 +245,13 @@ class ScalarTexts:
         name = name or _AGGREGATES.get(type(part), "")
         values: tuple[Expr, ...] = () if part.expr is None else (part.expr,)
         if isinstance(part, UserAggregate):
-            name = name_text(part.functions.name)
+            name = WORDS_OF_FUNCTIONS.get(part.functions) or name_text(part.functions.name)
+        if isinstance(part, UserAggregate | ArgMin | ArgMax):
             values = part.expr.args if isinstance(part.expr, Call) and part.expr.function == "struct" else values
         inner = ", ".join(map(self.text, values)) or "*"
         match part:
+            case ArgMax(latest=True):
+                text = f"last({self.text(values[0])} ORDER BY {self.text(values[1])})"
             case Median():
                 text = f"median({inner})"
             case CountDistinct():

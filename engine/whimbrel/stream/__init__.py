@@ -10,8 +10,6 @@ from whimbrel.stream.aggregates import (
     collect,
     count,
     count_distinct,
-    first,
-    last,
     max,
     mean,
     median,
@@ -40,6 +38,7 @@ from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
 from whimbrel.stream.sample_filters import fir
 from whimbrel.stream.serve import Served, serve
+from whimbrel.stream.single_values import any_value, arg_max, arg_min, bit_and, bit_or, bit_xor, first, last
 from whimbrel.stream.start import start
 from whimbrel.stream.stream import LatencyBands, Stream
 from whimbrel.stream.time_weighted import integral, time_in, time_mean
@@ -52,9 +51,15 @@ __all__ = [
     "aggregate",
     "all",
     "any",
+    "any_value",
     "approx_count_distinct",
     "approx_quantile",
+    "arg_max",
+    "arg_min",
     "asked_at",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
     "collect",
     "corr",
     "count",

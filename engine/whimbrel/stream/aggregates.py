@@ -17,10 +17,8 @@ from whimbrel.aggregates import (
     Collect,
     Count,
     CountDistinct,
-    First,
     Interpolation,
     LargestValues,
-    Last,
     Max,
     Mean,
     Median,
@@ -150,16 +148,6 @@ def all(value: Value) -> AllTrue:
     The result is true if no value is false; true of nothing. See :class:`whimbrel.aggregates.AllTrue`.
     """
     return AllTrue(expr=trace(value, where="all()"))
-
-
-def first(value: Value) -> First:
-    """Value of the row that started first. See :class:`whimbrel.aggregates.First`."""
-    return First(expr=trace(value, where="first()"))
-
-
-def last(value: Value) -> Last:
-    """Value of the row that started last. See :class:`whimbrel.aggregates.Last`."""
-    return Last(expr=trace(value, where="last()"))
 
 
 def median(value: Value) -> Median:

@@ -35,6 +35,9 @@ _R2: Final = _of_pairs("r2", moments.determination)
 _SKEW: Final = _of_powers("skew", moments.skewness)
 _KURTOSIS: Final = _of_powers("kurtosis", moments.excess_kurtosis)
 
+OWN_FUNCTIONS: Final = (_CORR, _COV[True], _SLOPE, _INTERCEPT, _R2, _SKEW, _KURTOSIS)
+"""Functions whose name is that of the function here that makes their aggregate."""
+
 
 def corr(x: Value, y: Value) -> UserAggregate:
     """Correlation of two values, of Pearson.

@@ -35,6 +35,7 @@ from whimbrel.operators.patterns.pattern import (
     SimultaneousPattern,
 )
 from whimbrel.plan import Aggregate
+from whimbrel.stream.pair_statistics import OWN_FUNCTIONS
 
 _MODULES: Final = {"datetime": "import datetime", "Decimal": "from decimal import Decimal",
                    "Fraction": "from fractions import Fraction", "np": "import numpy as np",
@@ -119,7 +120,8 @@ class PythonValues:
         return self.argument(value, getattr(value, "name", "") or name if name != "<lambda>" else "function")
 
     def _expression(self, expr: Expr) -> str:
-        users = {each.functions.name: each.functions for each in aggregates_in(expr) if isinstance(each, UserAggregate)}
+        users = {each.functions.name: each.functions for each in aggregates_in(expr) if isinstance(each, UserAggregate)
+                 and each.functions not in OWN_FUNCTIONS}
         text = self._qualified(expr.show(), users)
         return self.argument(expr, "expression") if text is None else text
 

@@ -244,6 +244,21 @@ def _pair(left: Term, right: Term) -> Term:
     return Term(both)
 
 
+def _row_by(value: Term, by: Term) -> Term:
+    """Triples of what orders a row, its start and its value."""
+    def row(payload: Any) -> Any:
+        parts = (by(payload), payload["time"], value(payload))
+        return None if None in parts else parts
+    return Term(row)
+
+
+def _edge(kind: str, by_kind: str) -> Any:
+    """``wb.first`` and ``wb.last``: by start, or by another value."""
+    def edge(of: Term, by: Term | None = None) -> ModelAggregate:
+        return ModelAggregate(kind, _when_it_started(of)) if by is None else ModelAggregate(by_kind, _row_by(of, by))
+    return edge
+
+
 MODEL_API = SimpleNamespace(
     WHOLE=None,
     calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
@@ -260,8 +275,14 @@ MODEL_API = SimpleNamespace(
     std=lambda of, sample=True: ModelAggregate("std" if sample else "std_of_all", of),
     any=lambda of: ModelAggregate("any", of),
     all=lambda of: ModelAggregate("all", of),
-    first=lambda of: ModelAggregate("first", _when_it_started(of)),
-    last=lambda of: ModelAggregate("last", _when_it_started(of)),
+    first=_edge("first", "arg_min"),
+    last=_edge("last", "last_by"),
+    any_value=lambda of: ModelAggregate("first", _when_it_started(of)),
+    arg_min=lambda of, by: ModelAggregate("arg_min", _row_by(of, by)),
+    arg_max=lambda of, by: ModelAggregate("arg_max", _row_by(of, by)),
+    bit_and=lambda of: ModelAggregate("bit_and", of),
+    bit_or=lambda of: ModelAggregate("bit_or", of),
+    bit_xor=lambda of: ModelAggregate("bit_xor", of),
     median=lambda of: _quantile(of, 0.5),
     quantile=_quantile,
     count_distinct=lambda of: ModelAggregate("count_distinct", of),

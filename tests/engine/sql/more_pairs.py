@@ -71,6 +71,21 @@ GROUPS: dict[str, Pair] = {
                lambda: TCP.tumbling_window(60).aggregate(
                    tb=wb.window_start() // 60, a=wb.std(col.len), b=wb.std(col.len, sample=False), c=wb.var(col.len),
                    d=wb.var(col.len, sample=False))),
+    "values by another one": (
+        ("SELECT tb, max_by(srcIP, len) AS a, arg_min(len, srcIP) AS b, last(srcIP ORDER BY len) AS c, "
+         "first(len ORDER BY srcIP DESC) AS d, any_value(fin) AS e FROM TCP GROUP BY time/60 AS tb"),
+        lambda: TCP.tumbling_window(60).aggregate(
+            tb=wb.window_start() // 60, a=wb.arg_max(col.srcIP, col.len), b=wb.arg_min(col.len, col.srcIP),
+            c=wb.last(col.srcIP, by=col.len), d=wb.arg_max(col.len, col.srcIP), e=wb.any_value(col.fin))),
+    "bits": ("SELECT tb, bit_and(len) AS a, bit_or(len) AS b, bit_xor(protocol) AS c FROM TCP GROUP BY time/60 AS tb",
+             lambda: TCP.tumbling_window(60).aggregate(
+                 tb=wb.window_start() // 60, a=wb.bit_and(col.len), b=wb.bit_or(col.len), c=wb.bit_xor(col.protocol))),
+    "correlations": (
+        ("SELECT tb, covar_samp(len, protocol) AS a, regr_slope(len, protocol) AS b, corr(len, protocol) AS c "
+         "FROM TCP GROUP BY time/60 AS tb"),
+        lambda: TCP.tumbling_window(60).aggregate(
+            tb=wb.window_start() // 60, a=wb.cov(col.len, col.protocol), b=wb.slope(col.len, col.protocol),
+            c=wb.corr(col.len, col.protocol))),
     "a list of values": ("SELECT tb, array_agg(len) AS lens FROM TCP GROUP BY time/60 AS tb",
                          lambda: TCP.tumbling_window(60).aggregate(
                              tb=wb.window_start() // 60, lens=wb.collect(col.len))),

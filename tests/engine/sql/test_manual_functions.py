@@ -128,10 +128,10 @@ IPV6_VAL cannot read '1::2::3'.
   hint:  Use an address, such as IPV6_VAL'2001:db8::1'.
 """),
     "bits of texts": ("SELECT xor_aggr(s) FROM LOG GROUP BY time/60", """
-xor_aggr needs integers, got string.
+bit_xor needs integers or bools, got string.
   where: line 1: SELECT xor_aggr(s) FROM LOG GROUP BY time/60
-                        ^^^^^^^^^^
-  hint:  Cast the value to BIGINT.
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Cast the values to integers.
 """),
     "moving sums": ("SELECT moving_sum(x, 5) FROM LOG GROUP BY time/60 CLOSING_WHEN FALSE", """
 moving_sum keeps sums of epochs, and OVER has them.

@@ -199,7 +199,7 @@ class GroupAggregate(Operator):
         With `keeps` a state may also be a list of all values, in order, but no text.
         """
         for _, steps in self._kept(schema):
-            if isinstance(steps, Multiset | Sketch) and not keeps:
+            if isinstance(steps, Multiset | Sketch) and (not keeps or getattr(steps, "largest", None) is not None):
                 return None
             if (isinstance(steps, Objects) and keeps) or (isinstance(steps,
                 AggregateFunctions | Objects) and steps.merge is None):

@@ -17,9 +17,10 @@ from whimbrel.kernels.primitives.aggregation import multiset_replay, multisets
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.multiset_values import FixedValues, WordValues
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
+from whimbrel.operators.aggregation.row_values import RowValues
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
 from whimbrel.plan import Aggregate, AggregatePhase, Multiset
-from whimbrel.plan.typed_aggregate import NO_MASK, Inputs
+from whimbrel.plan.typed_aggregate import NO_MASK, Inputs, inputs_of
 
 Array = np.ndarray[Any, Any]
 
@@ -52,22 +53,29 @@ class MultisetAccumulator(Accumulator):
         assert aggregate.expr is not None
         input_type = type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
+        self.inputs, types = inputs_of(aggregate.expr, input_type)
         if part is AggregatePhase.STATES:
             bag, self.type = Multiset(multisets.ALL), pa.list_(input_type)
         self.name, self.aggregate, self.bag = name, aggregate, bag
         self.out_dtypes = [np.dtype(np.int64)]
-        self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
+        self.values: FixedValues | WordValues | RowValues
+        if bag.largest is not None:
+            value, by = types
+            self.values = RowValues(value, by, largest=bag.largest)
+        else:
+            self.values = WordValues(input_type) if numpy_type(input_type) is None else FixedValues(input_type)
+        self.timed = bag.timed and bag.largest is None
         self.one = not remembers and bag.choice in (multisets.LOWEST, multisets.HIGHEST)
         groups, slots = (GROUPS_AT_FIRST, GROUPS_AT_FIRST) if remembers else (0, 0)
         self.sizes = np.zeros(6, np.int64)
         self.items = np.zeros(INITIAL_ITEMS, np.int64)
-        self.starts = np.zeros(INITIAL_ITEMS if bag.timed else 0, np.int64)
+        self.starts = np.zeros(INITIAL_ITEMS if self.timed else 0, np.int64)
         self.first, self.length, self.capacity, self.tidy = (np.zeros(GROUPS_AT_FIRST, np.int64) for _ in range(4))
         self.shown = np.zeros(INITIAL_ITEMS if remembers else 0, np.int64)
         self.shown_first, self.shown_length, self.shown_capacity = (np.zeros(groups, np.int64) for _ in range(3))
         self.shown_valid = np.zeros(groups, np.bool_)
         self.held, self.held_valid = np.zeros(slots, np.int64), np.zeros(slots, np.bool_)
-        self.held_start = np.zeros(slots if bag.timed else 0, np.int64)
+        self.held_start = np.zeros(slots if self.timed else 0, np.int64)
         self.chosen = np.zeros(INITIAL_ITEMS, np.int64)
 
     def grow_groups(self, groups: int) -> None:
@@ -79,11 +87,11 @@ class MultisetAccumulator(Accumulator):
 
     def grow_slots(self, slots: int) -> None:
         self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, 0)
-        if self.bag.timed:
+        if self.timed:
             self.held_start = extend(self.held_start, slots, 0)
 
     def read(self, batch: Batch) -> Inputs:
-        if isinstance(self.values, WordValues) and len(self.values.strings) > self.values.limit:
+        if not isinstance(self.values, FixedValues) and len(self.values) > self.values.limit:
             self._forget_strings(self.values)
         aggregate = self.aggregate
         assert aggregate.expr is not None
@@ -91,12 +99,20 @@ class MultisetAccumulator(Accumulator):
         if aggregate.condition is not None:
             valid = predicate(aggregate.condition, batch)
             batch = batch.with_absent(~valid)
+        if isinstance(self.values, RowValues):
+            return self._read_rows(self.values, batch, valid)
         column = evaluate(aggregate.expr, batch)
         if column.valid is not None or not column.fixed:
             there = column.validity()
             valid = there if valid is None else valid & there
         return ((self.values.encode(column),), NO_MASK if valid is None else frozen(valid),
-                batch.first_start if self.bag.timed else _NONE)
+                batch.first_start if self.timed else _NONE)
+
+    def _read_rows(self, values: RowValues, batch: Batch, valid: Mask | None) -> Inputs:
+        value, by = (evaluate(expr, batch) for expr in self.inputs)
+        there = value.validity() & by.validity()
+        there = there if valid is None else there & valid
+        return (values.encode(value, by, batch.first_start, there),), frozen(there), _NONE
 
     def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         given, valid, start = inputs
@@ -207,11 +223,11 @@ class MultisetAccumulator(Accumulator):
         self.sizes[used] = _repack(items, starts, first, length, capacity, packed, packed_starts)
         return packed, packed_starts
 
-    def _forget_strings(self, values: WordValues) -> None:
-        """Keep only the words that a bag holds, or that were shown and have not ended."""
+    def _forget_strings(self, values: WordValues | RowValues) -> None:
+        """Keep only the words or rows that a bag holds, or that were shown and have not ended."""
         kept, shown = _positions(self.first, self.length), _positions(self.shown_first, self.shown_length)
         words = self.bag.choice != multisets.DISTINCT
-        known = len(values.strings)
+        known = len(values)
         live = np.unique(np.concatenate([self.items[kept], self.shown[shown] if words else _NONE]))
         moved = values.keep_only(live)
         self.items[kept] = moved[self.items[kept]]

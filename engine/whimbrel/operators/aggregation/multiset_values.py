@@ -65,6 +65,9 @@ class WordValues:
         self.rank = self.by_rank = np.empty(0, np.int64)
         self.limit = INITIAL_STRINGS
 
+    def __len__(self) -> int:
+        return len(self.strings)
+
     def encode(self, column: Column) -> Array:
         ids = self.strings.ids(column, None)
         if len(self.strings) != len(self.rank):  # new strings lie between the old ones, whose order stays what it was

@@ -22,6 +22,7 @@ from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.multiset_values import FixedValues
 from whimbrel.operators.aggregation.operation_log import CAPACITY, OperationLog
+from whimbrel.operators.aggregation.row_values import RowValues
 from whimbrel.plan.typed_aggregate import NO_MASK
 from whimbrel.progressive.intervals.block_sums import BlockSums
 from whimbrel.progressive.intervals.value_state import Drawn, ValueSnapshot, ValueState, parts_of
@@ -60,6 +61,7 @@ class Quantiles(ValueState):
     """
 
     def __init__(self, measure: MultisetAccumulator, usual: float) -> None:
+        assert not isinstance(measure.values, RowValues), "quantiles are of single values"
         self.name, self.usual, self.values = measure.name, usual, measure.values
         bag = measure.bag
         self.whole = pa.types.is_integer(self.values.type)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -21,7 +23,8 @@ class Aggregated:
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
                   "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
-                  "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew"]
+                  "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew", "arg_min",
+                  "arg_max", "last_by", "bit_and", "bit_or", "bit_xor"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -174,6 +177,21 @@ def _skew(values: Sequence[Any]) -> float | None:
     return float(third / len(exact)) / float(second / len(exact)) ** 1.5 if second else None
 
 
+def _arg(pick: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    """Of triples (what orders, start, value): "the row that started first decides between equal ones"; else null."""
+    return lambda rows: pick(rows)[2] if rows else None
+
+
+def _arg_max(rows: Sequence[Any]) -> Any:
+    """The first, then the smallest, of those with the largest."""
+    return min(row for row in rows if row[0] == max(rows)[0])[2] if rows else None
+
+
+def _bitwise(of: Callable[[Any, Any], Any]) -> Callable[[Sequence[Any]], Any]:
+    """Of nothing null."""
+    return lambda values: reduce(of, values) if values else None
+
+
 _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
@@ -183,4 +201,6 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
     "weighted_mean": _weighted_mean, "geometric_mean": _geometric_mean,
     "corr": _corr, "cov": _cov, "slope": _slope, "skew": _skew,
+    "arg_min": _arg(min), "arg_max": _arg_max, "last_by": _arg(max),
+    "bit_and": _bitwise(operator.and_), "bit_or": _bitwise(operator.or_), "bit_xor": _bitwise(operator.xor),
 }
