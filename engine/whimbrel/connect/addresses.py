@@ -27,6 +27,20 @@ def without_secrets(text: object) -> str:
     return _NAMED.sub("***", _QUERY.sub(r"\1***", _USER.sub("***", lines[0])))[:200]
 
 
+def shown_address(address: str) -> str:
+    """An address without users, passwords and options; the query of a web address keeps its names.
+
+    >>> shown_address("s3://key:sec/ret@logs/a.csv?region=eu"), shown_address("https://host/a.csv?sig=1234")
+    ('s3://logs/a.csv', 'https://host/a.csv?sig=***')
+    """
+    scheme, _, rest = address.partition("://")
+    if scheme in ("http", "https"):
+        return without_secrets(address)
+    rest = rest.partition("?")[0]
+    user, _, place = rest.rpartition("@")
+    return f"{scheme}://{place if ':' in user else rest}"
+
+
 def shown_cause(error: BaseException) -> BaseException | None:
     """The error as a cause to show; None if its text has secrets."""
     return error if without_secrets(error) == str(error).strip() else None

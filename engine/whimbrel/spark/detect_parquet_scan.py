@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from whimbrel.batch import plain_type
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.parquet_files import ParquetFiles
 from whimbrel.connect.files.paths import shown_apart
@@ -62,7 +63,7 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
             pa.types.is_integer(field.type) or pa.types.is_string(field.type) or pa.types.is_date32(field.type)
             for field in known):
         return None
-    constants = {Path(unquote(address.path)): values for address, values in found}
+    constants: dict[DataFile, Any] = {Path(unquote(address.path)): values for address, values in found}
     if len(constants) < len(found):  # one that was named twice is read twice
         return None
     try:

@@ -7,7 +7,6 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, plain_array
 from whimbrel.connect import Timeline
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.parquet_files import ParquetFiles
 from whimbrel.expr import Expr, columns_of, predicate
 from whimbrel.plan import Blocks
@@ -30,7 +30,7 @@ class PlainFiles:
     files : ParquetFiles
     known : pyarrow.Schema
         The columns that folders name.
-    constants : mapping of Path to (mapping of str to value)
+    constants : mapping of DataFile to (mapping of str to value)
         Their values by file, as Arrow counts them.
 
     Attributes
@@ -38,7 +38,7 @@ class PlainFiles:
     rows : int
     """
 
-    def __init__(self, files: ParquetFiles, known: pa.Schema, constants: Mapping[Path, Mapping[str, Any]]) -> None:
+    def __init__(self, files: ParquetFiles, known: pa.Schema, constants: Mapping[DataFile, Mapping[str, Any]]) -> None:
         self.files, self.known, self._constants = files, known, constants
         self._whole = True
         self.rows = files.rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from whimbrel.connect import ArrowSource, ParquetSource
+from whimbrel.connect.files.data_file import RemoteFile
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.errors import failure
@@ -63,6 +64,9 @@ def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
     """Files as Spark reads them: those of like types together, each in the types of all."""
     from pyspark.errors import PySparkException
 
+    if any(isinstance(path, RemoteFile) for path in source.paths):
+        raise PlanError(f"Spark cannot use the credentials with which {source.name} was opened.", where=where,
+                        hint="Use wb.from_spark(spark.read.parquet(...)), with credentials of Spark.")
     try:
         first, *others = (spark.read.parquet(*map(str, paths)) for paths in source.alike())
         if not others:

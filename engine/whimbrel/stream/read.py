@@ -31,7 +31,7 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
                  reorder_latency: Duration | None = None, late: str | None = None,
                  partition: str | PartitionWatermarks | None = None, name: str | None = None,
                  samples: str | Sequence[str] | None = None, rate: Rate | None = None, jitter: Duration | None = None,
-                 duplicates: Duplicates = "raise") -> Stream:
+                 duplicates: Duplicates = "raise", filesystem: Any = None) -> Stream:
     """Create a stream from Parquet files.
 
     Only the footers are read now.
@@ -42,7 +42,7 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         A file, a folder, or a pattern such as ``"logs/*.parquet"``: files are read in the natural order of their
         names, ``part-2`` before ``part-10``. A list is read in its own order. Where folders in a folder name columns,
         such as ``day=2024-01-02``, these are columns of the rows in them, and files are read in the order of their
-        values.
+        values. Addresses are read too: ``s3://``, ``gs://``, ``az://`` and ``https://``.
     time : str
         The event-time column: a timestamp, a date, or integers. ``wb.SEQUENCE``: the number of the row, from 0, in a
         column ``sequence``.
@@ -70,6 +70,9 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
         Most time between a block and its first sample. Default: one tick.
     duplicates : {"raise", "first"}
         Overlapping blocks with equal samples give them once. Different samples are an error, or the first ones stay.
+    filesystem : pyarrow.fs.FileSystem or fsspec.AbstractFileSystem, optional
+        Where all paths are. Default: this machine, or for an address its file system, with the credentials of the
+        environment.
 
     Notes
     -----
@@ -85,10 +88,10 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     source: Source
     if is_stated(time, SEQUENCE):
         source = NumberedParquet(path, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
-                                 partition=partition, name=name)
+                                 partition=partition, name=name, filesystem=filesystem)
     else:
         source = ParquetSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
-                               partition=partition, name=name)
+                               partition=partition, name=name, filesystem=filesystem)
     return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="read_parquet"))
 
 

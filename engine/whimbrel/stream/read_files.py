@@ -36,12 +36,14 @@ class FileOptions(TypedDict, total=False):
     partition: str | PartitionWatermarks | None
     name: str | None
     columns: Sequence[str] | None
+    filesystem: Any
 
 
 def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str = ",",
              column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-             partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+             partition: str | PartitionWatermarks | None = None, name: str | None = None,
+             filesystem: Any = None) -> Stream:
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
@@ -61,7 +63,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         Names of the columns of files without a header line.
     columns : sequence of str, optional
         The columns to read. Lines are not malformed because of values in other columns. Default: all.
-    end, arrival, reorder_latency, late, partition, name
+    end, arrival, reorder_latency, late, partition, name, filesystem
         As in :func:`whimbrel.read_parquet`.
 
     Notes
@@ -92,13 +94,15 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
                         hint='Use for example delimiter=";" or "\\t".')
     return _stream(path, CsvFiles(delimiter, column_names, given), "read_csv", given, time=time, columns=columns,
-                   end=end, arrival=arrival, reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+                   end=end, arrival=arrival, reorder_latency=reorder_latency, late=late, partition=partition, name=name,
+                   filesystem=filesystem)
 
 
 def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None,
               columns: Sequence[str] | None = None, end: str | None = None, arrival: str | None = None,
               reorder_latency: Duration | None = None, late: str | None = None,
-              partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+              partition: str | PartitionWatermarks | None = None, name: str | None = None,
+              filesystem: Any = None) -> Stream:
     r"""Create a stream from files of JSON lines.
 
     Each line is an object. Parameters, types and dead letters as in :func:`read_csv`. Names that the first lines do
@@ -115,13 +119,14 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
     """
     given = _given(schema, f"read_json(..., time={time!r})")
     return _stream(path, JsonFiles(given), "read_json", given, time=time, columns=columns, end=end, arrival=arrival,
-                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name,
+                   filesystem=filesystem)
 
 
 def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequence[str] | None = None,
              end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
              late: str | None = None, partition: str | PartitionWatermarks | None = None,
-             name: str | None = None) -> Stream:
+             name: str | None = None, filesystem: Any = None) -> Stream:
     """Create a stream from Arrow IPC or Feather files.
 
     Parameters as in :func:`read_csv`. Files are mapped to memory.
@@ -139,7 +144,8 @@ def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequenc
     [10, 20]
     """
     return _stream(path, IpcFiles(), "read_ipc", pa.schema([]), time=time, columns=columns, end=end, arrival=arrival,
-                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name,
+                   filesystem=filesystem)
 
 
 def read_zeek(path: FilePath | Iterable[FilePath], *, time: str = "ts", columns: Sequence[str] | None = None,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
-from pyarrow import parquet
 
 from whimbrel.clock import Duration, Instant, Rate, TickUnit
 from whimbrel.connect import ArrowSource, ParquetSource
@@ -176,5 +175,5 @@ def _bounds(source: Source, columns: Sequence[str]) -> tuple[int | None, int | N
     phase = int(blocks.earliest.min())
     if isinstance(source, ArrowSource):
         return phase, max(pc.max(pc.list_value_length(source.table.column(name))).as_py() or 0 for name in columns)
-    known = [(parquet.read_metadata(path).metadata or {}).get(BLOCK) for path in source.paths]
+    known = [notes.get(BLOCK) for notes in source.notes]
     return phase, max((int(each) for each in known if each is not None), default=None) if all(known) else None

@@ -135,23 +135,6 @@ def test_a_missing_folder_pattern_and_list_are_named(tmp_path: Path) -> None:
         ParquetSource([], time="t")
 
 
-@pytest.mark.parametrize("address", (
-    "s3://bucket/log.parquet", "https://host/log.parquet", "gs://bucket/*.parquet", "az://box/log", "hdfs://host/log",
-    "abfss://box@host/log", "file:///log.parquet", Path("s3://bucket/log.parquet")))
-@pytest.mark.parametrize("listed", (False, True))
-def test_an_address_of_another_machine_is_not_taken_for_a_folder(address: str | Path, listed: bool) -> None:
-    with pytest.raises(SourceError, match="path must be a file of this machine") as caught:
-        ParquetSource([address] if listed else address, time="t")
-    assert "from_arrow(pyarrow.parquet.read_table(...)" in caught.value.hint
-    assert "from_spark" in caught.value.hint
-
-
-def test_an_error_about_an_address_does_not_repeat_its_password() -> None:
-    with pytest.raises(SourceError, match="got the address") as caught:
-        ParquetSource("https://ann:1234@host/log.parquet?token=1234", time="t")
-    assert "1234" not in str(caught.value)
-
-
 def test_a_file_that_is_empty_or_cut_short_is_refused(log: Path) -> None:
     whole = log.read_bytes()
     log.write_bytes(b"")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv as python_csv
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, dec
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.files.data_file import DataFile
 
 _NOT_ONE = "not one line: a quote is open"
 _NULLS = tuple(csv.ConvertOptions().null_values)
@@ -42,7 +42,7 @@ class CsvFiles(FileFormat):
     def __init__(self, delimiter: str, names: Sequence[str] | None, given: pa.Schema) -> None:
         self._delimiter, self._names, self._given = delimiter, names, given
 
-    def schema(self, file: Path) -> pa.Schema:
+    def schema(self, file: DataFile) -> pa.Schema:
         lines = first_lines(file)
         names = self._header(lines)
         rows = lines if self._names is not None else lines[1:]
@@ -55,7 +55,7 @@ class CsvFiles(FileFormat):
             found = _read(text, names, {}, self._delimiter, skip=[])
         return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
 
-    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         lines: _CsvLines | None = None
         header = self._names is None
         for number, text in text_blocks(file, report):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import pyarrow as pa
 
+from whimbrel.connect.files.data_file import DataFile, written
 from whimbrel.errors import SourceError
 
 
@@ -47,11 +47,11 @@ class FileFormat(ABC):
     """Whether single rows can be malformed."""
 
     @abstractmethod
-    def schema(self, file: Path) -> pa.Schema:
+    def schema(self, file: DataFile) -> pa.Schema:
         """Columns of a file, from its first rows."""
 
     @abstractmethod
-    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         """Rows of a file with these columns, all of which it has, in order."""
 
 
@@ -59,17 +59,8 @@ COMPRESSED = ("", ".gz", ".zst", ".bz2", ".lz4", ".br")
 """Endings of compressed files; Arrow chooses the codec by them."""
 
 
-def checked_unchanged(file: Path, before: tuple[int, int] | None, where: str) -> None:
+def checked_unchanged(file: DataFile, before: tuple[int, int] | None, where: str) -> None:
     """Refuse a file that changed after its columns were read."""
     if written(file) not in (None, before):  # what was removed while it is open stays as it was
         raise SourceError(f"{str(file)!r} changed after it was opened.", where=where,
                           hint=f"Use {where.partition('(')[0]} again, and write new data to new files.")
-
-
-def written(file: Path) -> tuple[int, int] | None:
-    """Size of a file and time of its last change; None if it does not exist."""
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns

@@ -8,18 +8,20 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
-from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged, written
+from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
+from whimbrel.connect.files.data_file import DataFile, RemoteFile, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
-from whimbrel.connect.files.parquet import directory_of, name_of
-from whimbrel.connect.files.paths import FilePath, data_files
+from whimbrel.connect.files.located_files import located_files, shown_path
+from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.files.read_ahead import read_ahead
+from whimbrel.connect.files.remote_failures import remote_failure
 from whimbrel.connect.partition_watermarks import PartitionWatermarks
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
@@ -51,6 +53,8 @@ class FilesSource(ColumnarSource):
         The columns to read; values of others are not looked at.
     name : str, optional
         Default: the name of the file or directory without its suffix.
+    filesystem : pyarrow.fs.FileSystem or fsspec.AbstractFileSystem, optional
+        As in :func:`~whimbrel.connect.files.located_files.located_files`.
 
     Attributes
     ----------
@@ -68,13 +72,14 @@ class FilesSource(ColumnarSource):
     def __init__(self, path: FilePath | Iterable[FilePath], format_: FileFormat, call: str, *, time: str,
                  end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
                  late: str | None = None, name: str | None = None, given: pa.Schema,
-                 partition: str | PartitionWatermarks | None = None, columns: Sequence[str] | None = None) -> None:
-        shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
-        self._where, self._format = f"{call}({shown}, time={time!r})", format_
-        files, directory = data_files(path, where=self._where, endings=format_.endings), directory_of(path)
-        self._folders = None if directory is None else FolderColumns(directory, files, where=self._where)
-        self.paths = files if self._folders is None else self._folders.in_order()
-        self._written = {file: written(file) for file in self.paths}
+                 partition: str | PartitionWatermarks | None = None, columns: Sequence[str] | None = None,
+                 filesystem: Any = None) -> None:
+        self._where, self._format = f"{call}({shown_path(path)}, time={time!r})", format_
+        found = located_files(path, where=self._where, endings=format_.endings, filesystem=filesystem)
+        self._folders = None if found.directory is None else FolderColumns(found.directory, found.files,
+                                                                           where=self._where)
+        self.paths = found.files if self._folders is None else self._folders.in_order()
+        self._written = {file: written_at_first(file) for file in self.paths}
         schemas = {file: self._schema_of(file) for file in self.paths}
         fields = _with_given(unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where), given,
                              self._where)
@@ -84,7 +89,7 @@ class FilesSource(ColumnarSource):
         self._whole = len(self.paths)
         self.malformed: Counter[str] = Counter()
         super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or name_of(path, self.paths), rows=None, where=self._where,
+                         late=late, name=name or found.name or self.paths[0].stem, rows=None, where=self._where,
                          partition=partition)
 
     def where(self, conditions: Sequence[Expr]) -> Source:
@@ -100,7 +105,7 @@ class FilesSource(ColumnarSource):
     def stamp(self) -> str | None:
         return repr([(str(file), self._written[file]) for file in self.paths])
 
-    def malformed_lines(self) -> Generator[tuple[Path, list[MalformedLine]]]:
+    def malformed_lines(self) -> Generator[tuple[DataFile, list[MalformedLine]]]:
         """Read the files, and yield their malformed lines, a batch at a time."""
         for file in self.paths:
             found: list[MalformedLine] = []
@@ -129,14 +134,15 @@ class FilesSource(ColumnarSource):
             _LOG.warning("%s: %s malformed lines were left out (%s); wb.dead_letters(log) shows them.", self.name,
                          f"{reasons.total():,}", most)
 
-    def _rows_of(self, file: Path, report: Report) -> Generator[pa.RecordBatch]:
+    def _rows_of(self, file: DataFile, report: Report) -> Generator[pa.RecordBatch]:
         """All rows of a file with all columns, so that what is malformed does not depend on a query."""
         held = pa.schema([self._own(file, field) for field in self._fields if field.name in self._held[file]])
         names = self._all_fields().names
         try:
             checked_unchanged(file, self._written[file], self._where)
             for rows in self._batches_of(file, held, report):
-                checked_unchanged(file, self._written[file], self._where)
+                if not isinstance(file, RemoteFile):  # a request for each batch would cost as much as the batch
+                    checked_unchanged(file, self._written[file], self._where)
                 unified = with_fields(rows, self._fields)
                 yield unified if self._folders is None else self._folders.added(file, unified, names)
         except UNREADABLE as error:
@@ -144,16 +150,16 @@ class FilesSource(ColumnarSource):
             raise self._broken(file, error) from None
         checked_unchanged(file, self._written[file], self._where)
 
-    def _batches_of(self, file: Path, held: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def _batches_of(self, file: DataFile, held: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         return self._format.batches(file, held, report)
 
-    def _own(self, file: Path, field: pa.Field) -> pa.Field:
+    def _own(self, file: DataFile, field: pa.Field) -> pa.Field:
         """A column as it is in a file: formats of text are parsed to the common type at once."""
         return field if self._format.has_malformed_lines else self._types[file].field(field.name)
 
-    def _schema_of(self, file: Path) -> pa.Schema:
+    def _schema_of(self, file: DataFile) -> pa.Schema:
         try:
-            if file.stat().st_size == 0:
+            if (self._written[file] or (0, 0))[0] == 0:
                 raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
                                   hint="Leave the file out, or write it again.")
             return self._format.schema(file)
@@ -162,7 +168,9 @@ class FilesSource(ColumnarSource):
         except UNREADABLE as error:
             raise self._broken(file, error) from None
 
-    def _broken(self, file: Path, error: Exception) -> SourceError:
+    def _broken(self, file: DataFile, error: Exception) -> SourceError:
+        if isinstance(file, RemoteFile) and (failed := remote_failure(str(file), error, self._where)) is not None:
+            return failed
         cause = " ".join(str(error).split())
         cut = "Truncated compressed" in cause
         return SourceError(f"{str(file)!r} cannot be read as {self._format.title}: "

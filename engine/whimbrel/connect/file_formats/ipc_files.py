@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import ipc
 
 from whimbrel.connect.file_formats.file_format import FileFormat, Report
+from whimbrel.connect.files.data_file import DataFile, random_access
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 
 _MAGIC = b"ARROW1"
@@ -21,12 +21,12 @@ class IpcFiles(FileFormat):
     endings = (".arrow", ".feather", ".ipc", ".arrows")
     has_malformed_lines = False
 
-    def schema(self, file: Path) -> pa.Schema:
-        with pa.memory_map(str(file)) as memory:
+    def schema(self, file: DataFile) -> pa.Schema:
+        with random_access(file) as memory:
             return _opened(memory, None).schema.remove_metadata()
 
-    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
-        with pa.memory_map(str(file)) as memory:
+    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+        with random_access(file) as memory:
             held = _opened(memory, None).schema.names
             memory.seek(0)
             reader = _opened(memory, [held.index(name) for name in fields.names])
@@ -38,7 +38,7 @@ class IpcFiles(FileFormat):
                     yield rows.slice(first, BATCH_ROWS)
 
 
-def _opened(memory: pa.MemoryMappedFile, columns: list[int] | None) -> ipc.RecordBatchFileReader:
+def _opened(memory: pa.NativeFile, columns: list[int] | None) -> ipc.RecordBatchFileReader:
     options = ipc.IpcReadOptions(included_fields=columns)
     whole = memory.read(len(_MAGIC)) == _MAGIC
     memory.seek(0)

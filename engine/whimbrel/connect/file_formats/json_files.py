@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.files.data_file import DataFile
 
 
 class JsonFiles(FileFormat):
@@ -31,7 +31,7 @@ class JsonFiles(FileFormat):
     def __init__(self, given: pa.Schema) -> None:
         self._given = given
 
-    def schema(self, file: Path) -> pa.Schema:
+    def schema(self, file: DataFile) -> pa.Schema:
         rows = [row for row in map(_object, first_lines(file)) if row is not None]
         if not rows:
             raise UnreadableError("it has no JSON object")
@@ -41,7 +41,7 @@ class JsonFiles(FileFormat):
         found = {field.name: _wide(field.type) for field in Json().infer(others)} if names.keys() - given else {}
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
-    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         format_ = Json()
         for number, text in text_blocks(file, report):
             lines = lines_of(text)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from pathlib import Path
-
-import pyarrow as pa
 
 from whimbrel.connect.feeds.formats.line_splitter import MAX_LINE_BYTES, TOO_LONG
 from whimbrel.connect.file_formats.file_format import MalformedLine, Report
+from whimbrel.connect.files.data_file import DataFile, byte_stream
 
 FIRST_BYTES = 1 << 20
 """The first block is small, so that the first rows come early."""
@@ -17,7 +15,7 @@ _BLOCK_BYTES = 8 << 20
 _KEPT_BYTES = 4096
 
 
-def text_blocks(file: Path, report: Report, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
+def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield the number of the first line of a block, from 1, and the block, which ends with a line end.
 
     The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed.
@@ -28,7 +26,7 @@ def text_blocks(file: Path, report: Report, first_bytes: int = FIRST_BYTES) -> I
         For a damaged or truncated compressed file.
     """
     line, rest, size, dropping = 1, b"", first_bytes, False
-    with pa.input_stream(str(file), compression="detect") as stream:
+    with byte_stream(file) as stream:
         while data := stream.read(size):
             if line == 1 and not rest:
                 data = data.removeprefix(BOM_UTF8)
@@ -53,7 +51,7 @@ def text_blocks(file: Path, report: Report, first_bytes: int = FIRST_BYTES) -> I
         yield line, rest + b"\n"
 
 
-def first_lines(file: Path) -> list[bytes]:
+def first_lines(file: DataFile) -> list[bytes]:
     """Some lines from the beginning of a file, without empty ones."""
     for _, block in text_blocks(file, lambda _: None):
         if found := lines_of(block):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.connect.files.common_type import as_wider, wider_type
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.paths import shown_apart
 from whimbrel.errors import SchemaError
 
 
-def unified_fields(schemas: Mapping[Path, pa.Schema], *, text_for_all: bool, where: str) -> pa.Schema:
+def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool, where: str) -> pa.Schema:
     """Columns of all files, in the order in which they first appear.
 
     A column that a file lacks is null in its rows. Integers and floats become floats. Other types become the type
@@ -26,11 +26,12 @@ def unified_fields(schemas: Mapping[Path, pa.Schema], *, text_for_all: bool, whe
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> files = {Path("a"): pa.schema({"x": pa.int64()}), Path("b"): pa.schema({"x": pa.float64(), "y": pa.string()})}
     >>> unified_fields(files, text_for_all=True, where="").types
     [DataType(double), DataType(string)]
     """
-    types: dict[str, tuple[pa.DataType, Path]] = {}
+    types: dict[str, tuple[pa.DataType, DataFile]] = {}
     for file, schema in schemas.items():
         for field in schema:
             type_, first = types.get(field.name, (field.type, file))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from whimbrel.connect.feeds.formats.decode import Format, Index, decode
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.files.data_file import DataFile
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _TYPES: Final = {"time": _TIME, "interval": pa.float64(), "double": pa.float64(), "count": pa.int64(),
@@ -30,10 +30,10 @@ class ZeekFiles(FileFormat):
     title = "Zeek log"
     endings = tuple(f".log{packed}" for packed in COMPRESSED)
 
-    def schema(self, file: Path) -> pa.Schema:
+    def schema(self, file: DataFile) -> pa.Schema:
         return _Head.of(file).fields
 
-    def batches(self, file: Path, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         format_ = _ZeekLines(_Head.of(file))
         for number, text in text_blocks(file, report):
             lines = [(at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
@@ -67,7 +67,7 @@ class _Head:
                                  for name, type_ in zip(names, types, strict=True)])
 
     @staticmethod
-    def of(file: Path) -> _Head:
+    def of(file: DataFile) -> _Head:
         return _Head(first_lines(file))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from whimbrel.batch import Column
+from whimbrel.connect.files.data_file import DataFile, RemoteFile
 from whimbrel.connect.files.natural_sort import natural, natural_path
 from whimbrel.errors import SourceError
 
@@ -25,9 +26,9 @@ class FolderColumns:
 
     Parameters
     ----------
-    directory : Path
+    directory : DataFile
         The directory above the first folders that name a column.
-    files : sequence of Path
+    files : sequence of DataFile
         Files at any depth in it.
     where : str
         The user's call, for errors.
@@ -49,8 +50,8 @@ class FolderColumns:
     ([pyarrow.Field<day: int64>], ['day=9', 'day=10'])
     """
 
-    def __init__(self, directory: Path, files: Sequence[Path], *, where: str) -> None:
-        values_of = {file: _folder_values(file.relative_to(directory).parent.parts) for file in files}
+    def __init__(self, directory: DataFile, files: Sequence[DataFile], *, where: str) -> None:
+        values_of = {file: _folder_values(below(directory, file).parent.parts) for file in files}
         names = list(values_of[files[0]])
         for file, values in values_of.items():
             if list(values) != names:
@@ -62,23 +63,23 @@ class FolderColumns:
         self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}
                         for number, file in enumerate(values_of)}
 
-    def in_order(self) -> list[Path]:
+    def in_order(self) -> list[DataFile]:
         """The files in natural order of these values, nulls last, and then of their names."""
-        def sort_key(file: Path) -> tuple[Any, ...]:
+        def sort_key(file: DataFile) -> tuple[Any, ...]:
             values = ((value, natural(value) if isinstance(value, str) else value)
                       for value in self._values[file].values())
             return (*((value is None, 0 if value is None else key) for value, key in values), natural_path(file))
 
         return sorted(self._values, key=sort_key)
 
-    def ends(self, file: Path, name: str) -> Column | None:
+    def ends(self, file: DataFile, name: str) -> Column | None:
         """Smallest and largest value of a column in a file; None for other columns, or null."""
         for field in self.fields:
             if field.name == name and self._values[file][name] is not None:
                 return Column.from_arrow(pa.array([self._values[file][name]] * 2, field.type))
         return None
 
-    def added(self, file: Path, rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+    def added(self, file: DataFile, rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
         """Add these columns to the rows of a file."""
         known = {field.name: field.type for field in self.fields if field.name in columns}
         if not known:
@@ -87,9 +88,17 @@ class FolderColumns:
                                 else rows.column(name) for name in columns], names=list(columns))
 
 
-def names_columns(directory: Path, file: Path) -> bool:
+def below(directory: DataFile, file: DataFile) -> PurePath:
+    """Path from a directory to a file in it."""
+    if isinstance(file, RemoteFile):
+        return file.relative_to(directory)
+    assert isinstance(directory, Path)
+    return file.relative_to(directory)
+
+
+def names_columns(directory: DataFile, file: DataFile) -> bool:
     """Whether the folders of a file name columns."""
-    return bool(_folder_values(file.relative_to(directory).parent.parts))
+    return bool(_folder_values(below(directory, file).parent.parts))
 
 
 def _folder_values(folders: Iterable[str]) -> Mapping[str, str | None]:

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import Protocol
 
 _PIECES = re.compile(r"[0-9]+|[^0-9]")
 
 NaturalKey = tuple[tuple[tuple[int, int], ...], str]
+
+
+class NamedPath(Protocol):
+    """A path on this machine or another."""
+
+    @property
+    def parts(self) -> tuple[str, ...]: ...
+    @property
+    def stem(self) -> str: ...
+    @property
+    def suffix(self) -> str: ...
 
 
 def natural(name: str) -> NaturalKey:
@@ -22,10 +33,11 @@ def natural(name: str) -> NaturalKey:
     return tuple((ord("0"), int(piece)) if piece[0] in "0123456789" else (ord(piece), 0) for piece in pieces), name
 
 
-def natural_path(path: Path) -> tuple[NaturalKey, ...]:
+def natural_path(path: NamedPath) -> tuple[NaturalKey, ...]:
     """Sort key of a path: its folders, then its name without the suffix.
 
-    >>> [file.name for file in sorted(map(Path, ["a-1.csv", "a1.csv", "a.csv"]), key=natural_path)]
+    >>> from pathlib import PurePath
+    >>> [file.name for file in sorted(map(PurePath, ["a-1.csv", "a1.csv", "a.csv"]), key=natural_path)]
     ['a.csv', 'a-1.csv', 'a1.csv']
     """
     return tuple(map(natural, (*path.parts[:-1], path.stem, path.suffix)))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Generator, Iterable, Sequence
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,12 @@ import pyarrow as pa
 
 from whimbrel.batch import Mask, Ticks
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.addresses import without_secrets
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.hive_partitions import FolderColumns
+from whimbrel.connect.files.located_files import located_files, shown_path
 from whimbrel.connect.files.parquet_blocks import ParquetExcerpts
 from whimbrel.connect.files.parquet_files import ParquetFiles
-from whimbrel.connect.files.paths import FilePath, data_files
+from whimbrel.connect.files.paths import PARQUET, FilePath
 from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.tables.columnar_source import ColumnarSource
 from whimbrel.expr import Expr
@@ -48,11 +47,13 @@ class ParquetSource(ColumnarSource):
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     name : str, optional
         Default: the name of the file or directory without its suffix.
+    filesystem : pyarrow.fs.FileSystem or fsspec.AbstractFileSystem, optional
+        As in :func:`~whimbrel.connect.files.located_files.located_files`.
 
     Raises
     ------
     SourceError
-        For a missing, empty or damaged file, an address of another machine (``s3://...``), or times outside the range
+        For a missing, empty or damaged file, a server that denies access or does not answer, or times outside the range
         of another file's unit. A damaged page is found when it is read.
     SchemaError
         For a missing column, a time column without times, or types in two files that no type holds exactly.
@@ -74,33 +75,38 @@ class ParquetSource(ColumnarSource):
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None,
                  arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
-                 name: str | None = None, partition: str | PartitionWatermarks | None = None) -> None:
-        text = str(path) if isinstance(path, (str, Path)) else None
-        shown = "..." if text is None else repr(without_secrets(text) if "://" in text else text)
-        where = f"read_parquet({shown}, time={time!r})"
-        self._files, named, rows = self.opened(path, where=where, wanted=(time, end, arrival, by_of(partition)))
+                 name: str | None = None, partition: str | PartitionWatermarks | None = None,
+                 filesystem: Any = None) -> None:
+        where = f"read_parquet({shown_path(path)}, time={time!r})"
+        self._files, named, rows = self.opened(path, where=where, wanted=(time, end, arrival, by_of(partition)),
+                                               filesystem=filesystem)
         super().__init__(self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or named, rows=rows, where=where, partition=partition)
 
     @staticmethod
     def opened(path: FilePath | Iterable[FilePath], *, where: str,
-               wanted: Sequence[str | None]) -> tuple[ParquetFiles, str, int]:
+               wanted: Sequence[str | None], filesystem: Any = None) -> tuple[ParquetFiles, str, int]:
         """Opened files, with their common name and number of rows.
 
         They are in the order of reading.
         """
-        files, directory = data_files(path, where=where), directory_of(path)
-        folders = None if directory is None else FolderColumns(directory, files, where=where)
-        files = files if folders is None else folders.in_order()
+        found = located_files(path, where=where, endings=PARQUET, filesystem=filesystem)
+        folders = None if found.directory is None else FolderColumns(found.directory, found.files, where=where)
+        files = found.files if folders is None else folders.in_order()
         opened = ParquetFiles(files, where=where, folders=folders, wanted=wanted)
-        return opened, name_of(path, files), opened.rows
+        return opened, found.name or files[0].stem, opened.rows
 
     @property
-    def paths(self) -> Sequence[Path]:
+    def paths(self) -> Sequence[DataFile]:
         """The files, in the order of reading."""
         return self._files.paths
 
-    def alike(self) -> list[list[Path]]:
+    @property
+    def notes(self) -> list[dict[bytes, bytes]]:
+        """Metadata of the footers."""
+        return self._files.notes
+
+    def alike(self) -> list[list[DataFile]]:
         """Groups of files with the same column types."""
         return self._files.alike()
 
@@ -188,14 +194,3 @@ def joined(first: Ticks, wanted: int) -> np.ndarray[Any, Any]:
             begins.append(number)
             begin = row
     return np.array(begins, np.int64)
-
-
-def directory_of(path: FilePath | Iterable[FilePath]) -> Path | None:
-    """The directory of a path to one, else None."""
-    directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
-    return directory if directory is not None and directory.is_dir() else None
-
-
-def name_of(path: FilePath | Iterable[FilePath], files: list[Path]) -> str:
-    """Name of a source of these files, without a suffix."""
-    return Path(path).stem if isinstance(path, (str, Path)) and Path(path).exists() else files[0].stem

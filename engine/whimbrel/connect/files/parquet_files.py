@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from whimbrel.batch import Column
+from whimbrel.connect.files.data_file import DataFile, RemoteFile, written, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.paths import shown_apart
 from whimbrel.connect.files.read_ahead import read_ahead
+from whimbrel.connect.files.remote_failures import remote_failure
 from whimbrel.connect.files.schema_unification import OneSchema
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _REPEATED_BYTES = 4
 """Text that takes fewer bytes a value is stored as a dictionary, and cheaper to keep as one than to spell out."""
+_REQUESTS = 16
+"""Footers of remote files that are requested at the same time."""
 _MAX_OPEN = 64
 """Files that are left open."""
 _FEW_ROWS = 8192
@@ -46,7 +50,7 @@ class ParquetFiles:
 
     Parameters
     ----------
-    files : sequence of Path
+    files : sequence of DataFile
         The files in the order of reading.
     where : str
         The user's call, for errors.
@@ -57,7 +61,7 @@ class ParquetFiles:
 
     Attributes
     ----------
-    paths : sequence of Path
+    paths : sequence of DataFile
     schema : pyarrow.Schema
     rows : int
     notes : sequence of dict of bytes to bytes
@@ -71,13 +75,13 @@ class ParquetFiles:
         For files of different columns, or that hold a column that their folders name.
     """
 
-    def __init__(self, files: Sequence[Path], *, where: str, folders: FolderColumns | None = None,
+    def __init__(self, files: Sequence[DataFile], *, where: str, folders: FolderColumns | None = None,
                  wanted: Sequence[str | None] = ()) -> None:
         self.paths = files
         self._where = where
         self._folders = folders
-        self._written = {file: _written(file) for file in files}
-        footers = [self._footer(file) for file in files]
+        self._written = {file: written_at_first(file) for file in files}
+        footers = self._all_footers(files)
         schemas = {file: data_fields(schema, wanted) for file, (_, schema) in zip(files, footers, strict=True)}
         self._one_schema = OneSchema(schemas, where=where)
         for file, (footer, _) in zip(files, footers, strict=True):
@@ -88,7 +92,7 @@ class ParquetFiles:
         self.notes: list[dict[bytes, bytes]] = [footer.metadata or {} for footer in self._footers]
         self._kept = [list(range(footer.num_row_groups)) for footer in self._footers]
         self._repeated = _repeated_text([footer for footer, _ in footers], self.schema)
-        self._left_open: dict[Path, pq.ParquetFile] | None = None
+        self._left_open: dict[DataFile, pq.ParquetFile] | None = None
 
     def where(self, conditions: Sequence[Expr]) -> ParquetFiles:
         """Without the row groups none of whose rows can meet all conditions."""
@@ -143,13 +147,13 @@ class ParquetFiles:
         """As :meth:`OneSchema.check_spark_type`."""
         self._one_schema.check_spark_type(name, given, null)
 
-    def alike(self) -> list[list[Path]]:
+    def alike(self) -> list[list[DataFile]]:
         """Files whose columns are of the same types, together."""
         return self._one_schema.alike(self.paths)
 
     def lies_in(self, row: int) -> str:
         """In which of several files a row lies, and after which that one is read; empty where there is one file."""
-        before: Path | None = None
+        before: DataFile | None = None
         for file, footer, kept in zip(self.paths, self._footers, self._kept, strict=True):
             for number in kept:
                 rows = footer.row_group(number).num_rows
@@ -184,7 +188,7 @@ class ParquetFiles:
         known = [(rows, ends) for rows, ends in found if ends is not None]
         return known if len(known) == len(found) else None
 
-    def _ends(self, file: Path, footer: pq.FileMetaData, number: int) -> Callable[[str], Column | None]:
+    def _ends(self, file: DataFile, footer: pq.FileMetaData, number: int) -> Callable[[str], Column | None]:
         """What tells the smallest and the largest value of a column in a row group."""
         group = footer.row_group(number)
 
@@ -213,7 +217,7 @@ class ParquetFiles:
                     yield self._decode(file, footer, columns, kept[first:stop], offset)
                 offset = max(0, offset - rows)
 
-    def _decode(self, file: Path, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
+    def _decode(self, file: DataFile, footer: pq.FileMetaData, columns: list[str], row_groups: list[int],
                 skip: int) -> Generator[pa.RecordBatch]:
         try:
             with self._reader(file, footer) as reader:
@@ -230,7 +234,7 @@ class ParquetFiles:
             raise self._broken(file, error) from None
         self._check_unchanged(file)
 
-    def _reader(self, file: Path, footer: pq.FileMetaData) -> AbstractContextManager[pq.ParquetFile]:
+    def _reader(self, file: DataFile, footer: pq.FileMetaData) -> AbstractContextManager[pq.ParquetFile]:
         left_open = self._left_open
         if left_open is None:
             return self._open(file, self._repeated, footer)
@@ -240,9 +244,15 @@ class ParquetFiles:
             left_open[file] = self._open(file, self._repeated, footer)
         return nullcontext(left_open[file])
 
-    def _footer(self, file: Path) -> tuple[pq.FileMetaData, pa.Schema]:
+    def _all_footers(self, files: Sequence[DataFile]) -> list[tuple[pq.FileMetaData, pa.Schema]]:
+        if not any(isinstance(file, RemoteFile) for file in files):
+            return [self._footer(file) for file in files]
+        with ThreadPoolExecutor(_REQUESTS, thread_name_prefix="whimbrel-footers") as threads:
+            return list(threads.map(self._footer, files))
+
+    def _footer(self, file: DataFile) -> tuple[pq.FileMetaData, pa.Schema]:
         try:
-            if file.stat().st_size == 0:
+            if (self._written[file] or (0, 0))[0] == 0:
                 raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
                                   hint="Write the file again; a Parquet file without rows still has a footer.")
             with self._open(file) as reader:
@@ -250,20 +260,24 @@ class ParquetFiles:
         except (OSError, pa.ArrowException) as error:
             raise self._broken(file, error) from None
 
-    def _open(self, file: Path, repeated: Sequence[str] = (), footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-        # Without pre_buffer only one row group's columns are held at a time.
+    def _open(self, file: DataFile, repeated: Sequence[str] = (),
+              footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
+        # Without pre_buffer only one row group's columns are held at a time; a server is asked for few large ranges.
         import pyarrow.parquet as pq  # when it is needed: it takes as long to load as the rest of Arrow
 
-        return pq.ParquetFile(file, metadata=footer, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us",
-                              pre_buffer=False)
+        place, system = (file.key, file.system) if isinstance(file, RemoteFile) else (file, None)
+        return pq.ParquetFile(place, metadata=footer, read_dictionary=list(repeated), coerce_int96_timestamp_unit="us",
+                              pre_buffer=system is not None, filesystem=system)
 
-    def _check_unchanged(self, file: Path) -> None:
+    def _check_unchanged(self, file: DataFile) -> None:
         """Refuse a file that changed after its footer was read."""
-        if _written(file) not in (None, self._written[file]):  # what was removed while it is open stays as it was
+        if written(file) not in (None, self._written[file]):  # what was removed while it is open stays as it was
             raise SourceError(f"{str(file)!r} changed after it was opened.", where=self._where,
                               hint="Use read_parquet again, and write new data to new files.")
 
-    def _broken(self, file: Path, error: Exception) -> SourceError:
+    def _broken(self, file: DataFile, error: Exception) -> SourceError:
+        if isinstance(file, RemoteFile) and (failed := remote_failure(str(file), error, self._where)) is not None:
+            return failed
         cause = " ".join(str(error).split())
         return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
                            hint="Check that the file is complete and has the Parquet format.")
@@ -295,15 +309,6 @@ def _sizes(footer: pq.FileMetaData, row_groups: Sequence[int]) -> list[int]:
 def _int96(footer: pq.FileMetaData) -> frozenset[str]:
     columns = (footer.schema.column(index) for index in range(len(footer.schema)))
     return frozenset(column.path for column in columns if column.physical_type == "INT96")
-
-
-def _written(file: Path) -> tuple[int, int] | None:
-    """Size of a file and time of its last change; None if it does not exist."""
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
 
 
 def _spans(sizes: Sequence[int], enough: int) -> list[int]:

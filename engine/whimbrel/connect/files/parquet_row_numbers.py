@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ class NumberedParquet(ColumnarSource):
     Parameters
     ----------
     path : str, path, or several
+    filesystem : optional
         As of :class:`~whimbrel.connect.files.parquet.ParquetSource`.
     end, arrival, reorder_latency, late, name, partition
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
@@ -36,9 +38,10 @@ class NumberedParquet(ColumnarSource):
 
     def __init__(self, path: FilePath | Iterable[FilePath], *, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None,
-                 partition: str | PartitionWatermarks | None = None) -> None:
+                 partition: str | PartitionWatermarks | None = None, filesystem: Any = None) -> None:
         where = "read_parquet(..., time=wb.SEQUENCE)"
-        self._files, named, rows = ParquetSource.opened(path, where=where, wanted=(end, arrival, by_of(partition)))
+        self._files, named, rows = ParquetSource.opened(path, where=where, wanted=(end, arrival, by_of(partition)),
+                                                         filesystem=filesystem)
         check_free(SEQUENCE_COLUMN, self._files.schema.names, where)
         fields = self._files.schema.append(pa.field(SEQUENCE_COLUMN, pa.int64()))
         super().__init__(fields, time=SEQUENCE_COLUMN, end=end, arrival=arrival, reorder_latency=reorder_latency,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from whimbrel.connect.addresses import without_secrets
-from whimbrel.connect.files.hive_partitions import names_columns
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.errors import SourceError, near_match
 
@@ -39,17 +39,13 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
     Raises
     ------
     SourceError
-        If no file exists, for an address such as ``s3://bucket/log.parquet``, or if a directory in a list names
-        columns in its folders.
+        If no file exists, or for an address such as ``s3://bucket/log.parquet``.
     """
     if not isinstance(path, (str, os.PathLike, Iterable)):
         raise SourceError(f"path must be a path or a list of paths, got {path!r}.", where=where,
                           hint="Use a file, a folder, a pattern, or a list of these.")
     if not isinstance(path, (str, os.PathLike)):
-        files = [file for each in path for file in _without_folder_columns(each, where, endings)]
-        if not files:
-            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
-        return files
+        return [file for each in path for file in data_files(each, where=where, endings=endings)]
     check_on_this_machine(path, where=where)
     file = Path(path).expanduser()
     text = str(file)
@@ -69,13 +65,35 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
 
 def check_on_this_machine(path: object, *, where: str) -> None:
     """Refuse addresses of other machines, unless a local file has this name."""
-    if isinstance(path, (str, os.PathLike)) and _ADDRESS.match(os.fspath(path)) and not Path(path).exists():
-        raise SourceError(f"path must be a file of this machine, got the address {without_secrets(os.fspath(path))!r}.",
-                          where=where, hint="Copy the file, or use wb.from_arrow(pyarrow.parquet.read_table(...), ...) "
-                                            "or wb.from_spark(...).")
+    if (address := address_of(path)) is not None:
+        raise SourceError(f"path must be a file of this machine, got the address {without_secrets(address)!r}.",
+                          where=where, hint="Copy the file to this machine first.")
 
 
-def shown_apart(one: Path, other: Path) -> tuple[str, str]:
+def address_of(path: object) -> str | None:
+    """The address that a path is, such as ``s3://bucket/log``; None for paths of this machine.
+
+    >>> address_of("s3://bucket/log"), address_of(Path("s3://bucket/log")), address_of("logs/a.csv")
+    ('s3://bucket/log', 's3://bucket/log', None)
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else ""
+    if not _ADDRESS.match(text) or Path(text).exists():
+        return None
+    return re.sub(r":/{1,2}(?=[^/])", "://", text, count=1)
+
+
+def directory_of(path: FilePath | Iterable[FilePath]) -> Path | None:
+    """The directory of a path to one, else None."""
+    directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
+    return directory if directory is not None and directory.is_dir() else None
+
+
+def name_of(path: FilePath | Iterable[FilePath], files: Sequence[DataFile]) -> str:
+    """Name of a source of these files, without a suffix."""
+    return Path(path).stem if isinstance(path, (str, Path)) and Path(path).exists() else files[0].stem
+
+
+def shown_apart(one: DataFile, other: DataFile) -> tuple[str, str]:
     """Names of two files for errors; their paths if the names are equal."""
     return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
 
@@ -87,15 +105,6 @@ def _in_directory(directory: Path, where: str, endings: Sequence[str]) -> list[P
     if not files:
         raise SourceError(f"There is no {endings[0]} file in {str(directory)!r}.", where=where,
                           hint=_nearby(directory / "*"))
-    return files
-
-
-def _without_folder_columns(path: FilePath, where: str, endings: Sequence[str]) -> list[Path]:
-    files, directory = data_files(path, where=where, endings=endings), Path(path).expanduser()
-    if directory.is_dir() and names_columns(directory, files[0]):
-        raise SourceError(f"{str(directory)!r} has columns in the names of its folders ({files[0].parent.name}), which "
-                          "a list of paths cannot read.", where=where,
-                          hint=f"Use {where.partition('(')[0]}(\"folder\", ...).")
     return files
 
 

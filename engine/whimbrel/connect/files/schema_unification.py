@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from whimbrel.batch import Column, logical_type
 from whimbrel.connect.files.common_type import as_wider, wider_type
+from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.paths import shown_apart
 from whimbrel.connect.row_group_pruning import smallest_and_largest
 from whimbrel.errors import SchemaError, SourceError
@@ -26,7 +26,7 @@ class OneSchema:
 
     Parameters
     ----------
-    files : mapping of Path to pyarrow.Schema
+    files : mapping of DataFile to pyarrow.Schema
         Schema of each file, in the order of reading; at least one.
     where : str
         The user's call, for errors.
@@ -43,14 +43,15 @@ class OneSchema:
 
     Examples
     --------
+    >>> from pathlib import Path
     >>> one = OneSchema({Path("a"): pa.schema({"x": pa.int32()}), Path("b"): pa.schema({"x": pa.int64()})}, where="")
     >>> one.fields.field("x").type
     DataType(int64)
     """
 
-    def __init__(self, files: Mapping[Path, pa.Schema], *, where: str) -> None:
+    def __init__(self, files: Mapping[DataFile, pa.Schema], *, where: str) -> None:
         self._where, self._schemas = where, dict(files)
-        self._first: dict[pa.Schema, Path] = {}
+        self._first: dict[pa.Schema, DataFile] = {}
         for file, schema in files.items():
             self._first.setdefault(schema, file)
         first, *others = self._first
@@ -59,7 +60,7 @@ class OneSchema:
         self.fields = first if not others else pa.schema([self._unified(name) for name in first.names])
         self._own = {file: schema for file, schema in files.items() if schema != self.fields}
 
-    def ends(self, file: Path, group: pq.RowGroupMetaData, name: str) -> Column | None:
+    def ends(self, file: DataFile, group: pq.RowGroupMetaData, name: str) -> Column | None:
         """Smallest and largest value of a column in a row group, from footer statistics."""
         ends = smallest_and_largest(group, self._own.get(file, self.fields), name)
         if ends is None or file not in self._own:
@@ -69,7 +70,7 @@ class OneSchema:
         except pa.ArrowInvalid:
             raise self._out_of_reach(file, name) from None
 
-    def rows(self, file: Path, rows: pa.RecordBatch) -> pa.RecordBatch:
+    def rows(self, file: DataFile, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Cast rows of a file to the common types; strings keep their layout.
 
         Raises
@@ -87,7 +88,7 @@ class OneSchema:
                 raise self._out_of_reach(file, name) from None
         return pa.record_batch(arrays, names=rows.schema.names)
 
-    def check_reach(self, file: Path, footer: pq.FileMetaData) -> None:
+    def check_reach(self, file: DataFile, footer: pq.FileMetaData) -> None:
         """Refuse times of a file outside the range of another file's unit, from footer statistics.
 
         Raises
@@ -125,9 +126,9 @@ class OneSchema:
             if known and wider != given and not pa.types.is_null(type_):
                 raise self._differ(name, source, schema, then=f"; Spark reads both as {given}", hint=_TELL_SPARK)
 
-    def alike(self, files: Sequence[Path]) -> list[list[Path]]:
+    def alike(self, files: Sequence[DataFile]) -> list[list[DataFile]]:
         """Groups of files with the same column types."""
-        groups: dict[pa.Schema, list[Path]] = {}
+        groups: dict[pa.Schema, list[DataFile]] = {}
         for file in files:
             groups.setdefault(self._schemas[file], []).append(file)
         return list(groups.values())
@@ -161,7 +162,7 @@ class OneSchema:
         return SchemaError(f"Column {name!r} is {_type_in(one, name)} in {here!r} and {_type_in(other, name)} in "
                            f"{there!r}{then}.", where=self._where, hint=hint)
 
-    def _out_of_reach(self, file: Path, name: str) -> SourceError:
+    def _out_of_reach(self, file: DataFile, name: str) -> SourceError:
         type_, own = self.fields.field(name).type, self._own[file].field(name).type
         other = next(each for schema, each in self._first.items() if not _holds(own, schema.field(name).type))
         here, there = shown_apart(file, other)

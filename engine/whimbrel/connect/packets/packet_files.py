@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.file_formats.file_format import COMPRESSED, checked_unchanged, written
-from whimbrel.connect.files.parquet import name_of
-from whimbrel.connect.files.paths import FilePath, data_files
+from whimbrel.connect.file_formats.file_format import COMPRESSED, checked_unchanged
+from whimbrel.connect.files.data_file import written
+from whimbrel.connect.files.paths import FilePath, data_files, name_of
 from whimbrel.connect.files.read_ahead import read_ahead
 from whimbrel.connect.packets.capture import Capture, CaptureError
 from whimbrel.connect.packets.decoded_layers import Packets

@@ -1,0 +1,79 @@
+"""Resolution of paths and addresses to files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from whimbrel.connect.addresses import shown_address
+from whimbrel.connect.files.data_file import DataFile
+from whimbrel.connect.files.hive_partitions import below, names_columns
+from whimbrel.connect.files.paths import FilePath, address_of, data_files, directory_of, name_of
+from whimbrel.connect.files.remote_files import remote_files
+from whimbrel.errors import SourceError
+
+
+class LocatedFiles(NamedTuple):
+    """Files in the order of reading, their directory if the path is one, and a name for the source."""
+
+    files: Sequence[DataFile]
+    directory: DataFile | None
+    name: str
+
+
+def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequence[str],
+                  filesystem: Any = None) -> LocatedFiles:
+    """List the files of paths and addresses.
+
+    Parameters
+    ----------
+    path : str, path or iterable of them
+        As in :func:`~whimbrel.connect.files.paths.data_files`, or addresses such as ``s3://bucket/folder``.
+    where : str
+        The user's call, without secrets.
+    endings : sequence of str
+        Endings of names in a directory.
+    filesystem : pyarrow.fs.FileSystem or fsspec.AbstractFileSystem, optional
+        Where all paths are. Default: this machine, or the file system of an address.
+
+    Raises
+    ------
+    SourceError
+    """
+    if not isinstance(path, (str, os.PathLike)) and isinstance(path, Iterable):
+        each = [located_files(one, where=where, endings=endings, filesystem=filesystem) for one in path]
+        for found in each:
+            if found.directory is not None and names_columns(found.directory, found.files[0]):
+                folder = below(found.directory, found.files[0]).parent.name
+                raise SourceError(f"{str(found.directory)!r} has columns in the names of its folders ({folder}), which "
+                                  "a list of paths cannot read.", where=where,
+                                  hint=f"Use {where.partition('(')[0]}(\"folder\", ...).")
+        if not each:
+            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
+        return LocatedFiles([file for found in each for file in found.files], None, "")
+    address = address_of(path)
+    if address is not None and filesystem is None and address.startswith("file:"):
+        path, address = url2pathname(urlsplit(address).path), None
+    if filesystem is not None and isinstance(path, (str, os.PathLike)):
+        address = address or os.fspath(path)
+    if address is not None:
+        remote, directory = remote_files(address, where=where, endings=endings, filesystem=filesystem)
+        return LocatedFiles(remote, directory, remote[0].stem if directory is None else directory.stem)
+    local = data_files(path, where=where, endings=endings)
+    return LocatedFiles(local, directory_of(path), name_of(path, local))
+
+
+def shown_path(path: FilePath | Iterable[FilePath]) -> str:
+    """A path for errors, without secrets.
+
+    >>> shown_path("s3://key:secret@logs/a.csv?region=eu-west-1"), shown_path(["a", "b"])
+    ("'s3://logs/a.csv'", '...')
+    """
+    if not isinstance(path, (str, Path)):
+        return "..."
+    address = address_of(path)
+    return repr(str(path) if address is None else shown_address(address))
