@@ -58,6 +58,34 @@ EXPRESSION: Mapping[str, str] = {
     "power": "an operator: col.x ** 3", "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
+    "struct": '.field("name")', "eq": "an operator: col.x == 3",
+    "fill_nan": "wb.when(col.x.is_nan()).then(0).otherwise(col.x)",
+}
+
+TEXTS: Mapping[str, str] = {
+    "pad": "pad_start(...) or pad_end(...)", "ljust": "pad_end(...)", "rjust": "pad_start(...)",
+    "split": 'the method of streams: explode("x", split=",")', "len_chars": "length()", "len": "length()",
+    "replace_all": "replace(...)", "replace_many": "replace(...)", "strip_chars": "strip(...)",
+    "strip_chars_start": "lstrip(...)", "strip_chars_end": "rstrip(...)", "to_titlecase": "title()",
+    "to_lowercase": "lower()", "to_uppercase": "upper()", "startswith": "starts_with(...)",
+    "endswith": "ends_with(...)", "find": "index_of(...)", "match": "contains(..., regex=True)",
+    **dict.fromkeys(("to_datetime", "to_date", "to_time"), 'strptime("%Y-%m-%d")'),
+    "to_decimal": "x.cast('decimal(38, 2)')",
+    **dict.fromkeys(("json_path_match", "json_decode"), 'json_extract("$.name")'), "cat": "concat(...)",
+}
+
+TIMES: Mapping[str, str] = {
+    "truncate": 'floor("1h")', "convert_time_zone": "to_timezone(...)", "tz_convert": "to_timezone(...)",
+    "replace_time_zone": "replace_timezone(...)", "tz_localize": "replace_timezone(...)", "ordinal_day": "day_of_year",
+    "dayofyear": "day_of_year", "dayofweek": "weekday", "day_of_week": "weekday", "to_string": "strftime(...)",
+    "timestamp": 'epoch("us")', "offset_by": "an operator: col.x + timedelta(hours=1)",
+    "business_day_count": "business_days(...)", "month_start": 'floor("1mo")', "normalize": 'floor("1d")',
+}
+
+LISTS: Mapping[str, str] = {
+    "len": "length()", "lengths": "length()", "first": "get(0)", "last": "get(-1)", "head": "slice(0, 3)",
+    "tail": "slice(-3)", "explode": 'the method of streams: explode("x")', "n_unique": "unique().list.length()",
+    "eval": 'the method of streams: explode("x")', "concat": "x.str.concat(...) of strings",
 }
 
 PACKAGE: Mapping[str, str] = {
@@ -71,6 +99,9 @@ PACKAGE: Mapping[str, str] = {
     "all_at_once": "simultaneous(...)",
     "max_horizontal": "greatest(...)", "min_horizontal": "least(...)",
     "DataFrame": "from_arrow(columns, time=...)", "table": "from_arrow(columns, time=...)",
+    **{name: f"a method: col.x.{name}(...)" for name in (
+        "nullif", "hypot", "atan2", "clip", "hash", "pow", "mod", "sqrt", "exp", "log", "round", "floor", "ceil")},
+    "concat_str": 'format("{} {}", col.a, col.b)', "explode": 'the method of streams: explode("x")',
 }
 
 # Names of this project before its first release.

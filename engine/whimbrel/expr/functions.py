@@ -10,7 +10,7 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
 from whimbrel.expr.text_methods import TextMethods
 from whimbrel.expr.time_methods import TimeMethods
-from whimbrel.migration_hints import absent
+from whimbrel.migration_hints import TEXTS, TIMES, absent
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class StringFunctions(TextMethods):
     x: Expr
 
     if not TYPE_CHECKING:  # type checkers know what is there
-        __getattr__ = absent("col.x.str", {})
+        __getattr__ = absent("col.x.str", TEXTS)
 
     def contains(self, text: str, *, regex: bool = False) -> Expr:
         """Test for an occurrence of `text`, or of the RE2 pattern."""
@@ -63,26 +63,29 @@ class StringFunctions(TextMethods):
 
     def strip(self, characters: str | None = None) -> Expr:
         """Remove these characters at both ends, or white space."""
-        return Call("str.strip", (self.x,), (characters,))
+        return self._stripped("strip", characters)
 
     def lstrip(self, characters: str | None = None) -> Expr:
         """Remove these characters at the beginning, or white space."""
-        return Call("str.lstrip", (self.x,), (characters,))
+        return self._stripped("lstrip", characters)
 
     def rstrip(self, characters: str | None = None) -> Expr:
         """Remove these characters at the end, or white space."""
-        return Call("str.rstrip", (self.x,), (characters,))
+        return self._stripped("rstrip", characters)
 
     def replace(self, old: str, new: str, *, regex: bool = False, count: int | None = None) -> Expr:
         """Replace at most `count` occurrences of `old` or of the RE2 pattern."""
-        return Call("str.replace", (self.x,), (old, new, regex, count))
+        for text in (old, new):
+            self._text("replace", text)
+        most = count if count is None else self._count("replace", count)
+        return Call("str.replace", (self.x,), (old, new, regex, most))
 
     def split_part(self, separator: str, number: int) -> Expr:
         """Part of this number between separators, from 1.
 
         It is an empty text where there are fewer.
         """
-        if not separator or self._whole("split_part", number) < 1:
+        if not self._text("split_part", separator) or self._whole("split_part", number) < 1:
             raise ExpressionError("split_part() needs a separator and a number from 1.",
                                   where=f"{self.x.show()}.str.split_part({separator!r}, {number!r})",
                                   hint="Count parts from 1.")
@@ -93,7 +96,7 @@ class StringFunctions(TextMethods):
 
         Group 0 is the whole match. It is null where the pattern does not match.
         """
-        return Call("str.extract", (self.x,), (pattern, self._whole("extract", group)))
+        return Call("str.extract", (self.x,), (self._text("extract", pattern), self._count("extract", group)))
 
     def pad_start(self, width: int, fill: str = " ") -> Expr:
         """Add `fill` at the beginning, up to a number of characters."""
@@ -109,7 +112,7 @@ class StringFunctions(TextMethods):
 
     def repeat(self, count: int) -> Expr:
         """The text so many times."""
-        return Call("str.repeat", (self.x,), (self._whole("repeat", count),))
+        return Call("str.repeat", (self.x,), (self._count("repeat", count),))
 
     def title(self) -> Expr:
         """The text with a capital letter at the beginning of each word."""
@@ -117,7 +120,7 @@ class StringFunctions(TextMethods):
 
     def zfill(self, width: int) -> Expr:
         """Add zeros after a sign, up to a number of characters."""
-        return Call("str.zfill", (self.x,), (self._whole("zfill", width),))
+        return Call("str.zfill", (self.x,), (self._count("zfill", width),))
 
     def len_bytes(self) -> Expr:
         """Number of bytes in UTF-8."""
@@ -140,7 +143,22 @@ class StringFunctions(TextMethods):
             raise ExpressionError(f"{name}() needs one character, got {fill!r}.",
                                   where=f"{self.x.show()}.str.{name}({width!r}, {fill!r})",
                                   hint="Use a space or '0'.")
-        return Call(f"str.{name}", (self.x,), (self._whole(name, width), fill))
+        return Call(f"str.{name}", (self.x,), (self._count(name, width), fill))
+
+    def _stripped(self, name: str, characters: str | None) -> Expr:
+        return Call(f"str.{name}", (self.x,), (characters if characters is None else self._text(name, characters),))
+
+    def _text(self, name: str, text: str) -> str:
+        if not isinstance(text, str):
+            raise ExpressionError(f"{name}() needs one string, got {text!r}.",
+                                  where=f"{self.x.show()}.str.{name}(...)", hint="Use one string.")
+        return text
+
+    def _count(self, name: str, number: int) -> int:
+        if self._whole(name, number) < 0:
+            raise ExpressionError(f"{name}() needs a number from 0, got {number}.",
+                                  where=f"{self.x.show()}.str.{name}(...)", hint="Use 0 or more.")
+        return number
 
     def _whole(self, name: str, number: int) -> int:
         if isinstance(number, bool) or not isinstance(number, int):
@@ -172,7 +190,7 @@ class TimeFunctions(TimeMethods):
     x: Expr
 
     if not TYPE_CHECKING:
-        __getattr__ = absent("col.x.dt", {})
+        __getattr__ = absent("col.x.dt", TIMES)
 
     @property
     def year(self) -> Expr:

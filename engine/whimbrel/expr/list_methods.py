@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr, lift
-from whimbrel.migration_hints import absent
+from whimbrel.migration_hints import LISTS, absent
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ListFunctions:
     x: Expr
 
     if not TYPE_CHECKING:  # type checkers know what is there
-        __getattr__ = absent("col.x.list", {})
+        __getattr__ = absent("col.x.list", LISTS)
 
     def length(self) -> Expr:
         """Number of items, with nulls."""

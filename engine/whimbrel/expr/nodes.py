@@ -216,6 +216,9 @@ class Expr(NumericMethods, TemporalMethods):
 
     def field(self, name: Text) -> Expr:
         """Select a field of a struct, such as ``col.top.field("value")``."""
+        if not isinstance(name, Text):
+            raise ExpressionError(f"field() needs the name of a field, got {name!r}.",
+                                  where=f"{self.show()}.field(...)", hint='Use field("value").')
         return Call("field", (self,), (name,))
 
     @property
@@ -467,6 +470,6 @@ def data_type(type_: Any, x: Expr) -> pa.DataType:
             wide = width == "256" or (not width and int(precision) > 38)
             return (pa.decimal256 if wide else pa.decimal128)(int(precision), int(scale or 0))
         return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, AttributeError):
         raise ExpressionError(f"Unknown type {type_!r}.", where=x.show(),
                               hint="Use a type, such as 'int64', 'decimal(38, 2)' or 'timestamp[us]'.") from None

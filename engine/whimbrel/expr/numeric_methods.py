@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from whimbrel.errors import ExpressionError
+
 if TYPE_CHECKING:
     from whimbrel.expr.nodes import Expr
 
@@ -74,6 +76,9 @@ class NumericMethods:
 
         The type does not change.
         """
+        if isinstance(digits, bool) or not isinstance(digits, int):
+            raise ExpressionError(f"round() needs a whole number of digits, got {digits!r}.",
+                                  where=f"{cast('Expr', self).show()}.round(...)", hint="Use round(2).")
         return self._called("round", digits)
 
     def tan(self) -> Expr:
@@ -148,8 +153,10 @@ class NumericMethods:
         """Length of the vector of two values."""
         return self._with("hypot", y)
 
-    def clip(self, low: Any, high: Any) -> Expr:
+    def clip(self, low: Any = None, high: Any = None) -> Expr:
         """The value, or the nearer end of a range; null stays null.
+
+        An end that is None does not limit it.
 
         Examples
         --------
@@ -157,11 +164,17 @@ class NumericMethods:
         >>> events = wb.from_arrow({"at": [1, 2, 3], "x": [-2.5, 0.5, 7.0]}, time="at")
         >>> events.select(y=wb.col.x.clip(0, 1)).collect()["y"].to_pylist()
         [0.0, 0.5, 1.0]
+        >>> events.select(y=wb.col.x.clip(high=1)).collect()["y"].to_pylist()
+        [-2.5, 0.5, 1.0]
         """
         from whimbrel.expr.nodes import When, lift
 
         x = cast("Expr", self)
-        return When(x < low, lift(low), When(x > high, lift(high), x))
+        if low is None and high is None:
+            raise ExpressionError("clip() needs an end of a range.", where=f"{x.show()}.clip()",
+                                  hint="Use clip(0, 1), clip(0) or clip(high=1).")
+        below = x if high is None else When(x > high, lift(high), x)
+        return below if low is None else When(x < low, lift(low), below)
 
     def nullif(self, value: Any) -> Expr:
         """Null where it equals `value`."""

@@ -119,6 +119,9 @@ def _compute_type(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.Dat
             assert_never(other)
 
 
+_NUMBER = "Use .cast('float64')."
+
+
 def require(expr: Expr, holds: bool, what: str, *got: pa.DataType, hint: str = "") -> None:
     if not holds:
         raise ExpressionError(f"{what}, not {' and '.join(str(type_) for type_ in got)}.", where=expr.show(), hint=hint)
@@ -348,15 +351,15 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "abs":
             return unary_type(expr, "abs", x)
         case "floor" | "ceil" | "round":
-            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
+            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x, hint=_NUMBER)
             return wider(x) if t.is_decimal(x) else x
         case "sign":
-            require(expr, is_number(x), "sign takes a number", x)
+            require(expr, is_number(x), "sign takes a number", x, hint=_NUMBER)
             return INT if t.is_integer(x) else x
         case "greatest" | "least":
             return _extreme_type(expr, args)
         case "sqrt" | "log" | "exp" | "sin" | "cos":
-            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x)
+            require(expr, is_number(x) or t.is_decimal(x), f"{expr.function} takes a number", x, hint=_NUMBER)
             return x if t.is_floating(x) else FLOAT
         case "str.contains" | "str.starts_with" | "str.ends_with":
             _require_text(expr, x)
@@ -375,7 +378,8 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             _require_text(expr, x)
             return INT
         case function if function in ROUNDED_TIMES:
-            require(expr, t.is_timestamp(x), f"{function} takes a time", x)
+            require(expr, t.is_timestamp(x), f"{function} takes a time", x,
+                    hint="Use .cast('timestamp[us]').")
             if floor_months(expr) is None:
                 floor_ticks(expr, x)
             return x
@@ -402,7 +406,8 @@ def _extreme_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
 
 
 def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:
-    require(expr, t.is_struct(x), "field takes a struct", x)
+    require(expr, t.is_struct(x), "field takes a struct", x,
+            hint=f'Use .str.json_extract("$.{name}") for a text in JSON.' if is_text(x) else "")
     types = {field.name: field.type for field in x}
     if name not in types:
         raise ExpressionError(f"There is no field {name!r}.", where=expr.show(),

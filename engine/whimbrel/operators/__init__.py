@@ -49,6 +49,7 @@ from whimbrel.operators.rows.sample import SampleKeys, sample
 from whimbrel.operators.rows.select import Select, select, with_columns
 from whimbrel.operators.rows.sort import Sort
 from whimbrel.operators.rows.union import Union, union
+from whimbrel.operators.rows.unnest import unnest
 from whimbrel.operators.rows.unpivot import Unpivot, unpivot
 from whimbrel.operators.rows.where import Where, where
 from whimbrel.operators.signals.detect_ranges import DetectRanges, above, cfar
@@ -104,6 +105,6 @@ __all__ = [
     "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
     "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",
     "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unpivot", "where",
-    "with_columns", "zip",
+    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unnest", "unpivot",
+    "where", "with_columns", "zip",
 ]

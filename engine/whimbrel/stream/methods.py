@@ -541,6 +541,20 @@ class Methods:
         """
         return self._nary(operators.union, *others)
 
+    def unnest(self, *names: str) -> Self:
+        """Replace struct columns by their fields. See :class:`whimbrel.operators.Select`.
+
+        Fields stand in place of their column. They are null where the struct is null.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [0, 1], "p": [{"x": 1, "y": 2}, None]}, time="at").select("p")
+        >>> log.unnest("p").collect().to_pylist()
+        [{'start': 0, 'end': 1, 'x': 1, 'y': 2}, {'start': 1, 'end': 2, 'x': None, 'y': None}]
+        """
+        return self._unary(operators.unnest, *names)
+
     def unpivot(self, *names: str, attribute: str = "attribute", value: str = "value") -> Self:
         """Turn columns that are not keys into rows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
@@ -190,6 +190,9 @@ def explode(schema: Schema, column: str, values: Sequence[Column] | Condition = 
     if times is not None and (listed or not values):
         raise PlanError("times= needs values.", where=where, hint="Add values, such as [col.x], times=col.n.")
     check_name(column, "explode")
+    if not listed and (isinstance(values, str | bytes) or not isinstance(values, Iterable)):
+        raise PlanError(f"explode() needs a list of values, got {values!r}.", where=where,
+                        hint=f"Use explode({column!r}, [{values!r}]), or explode({column!r}) for the items of a list.")
     chosen = () if listed else tuple(trace(value, where=where) for value in cast(Any, values))
     for value in chosen:
         check_text(value, schema.names, where)
