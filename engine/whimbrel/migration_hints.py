@@ -59,7 +59,6 @@ EXPRESSION: Mapping[str, str] = {
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
     "struct": '.field("name")', "eq": "an operator: col.x == 3",
-    "fill_nan": "wb.when(col.x.is_nan()).then(0).otherwise(col.x)",
 }
 
 TEXTS: Mapping[str, str] = {
