@@ -77,7 +77,7 @@ TIMES: Mapping[str, str] = {
     "truncate": 'floor("1h")', "convert_time_zone": "to_timezone(...)", "tz_convert": "to_timezone(...)",
     "replace_time_zone": "replace_timezone(...)", "tz_localize": "replace_timezone(...)", "ordinal_day": "day_of_year",
     "dayofyear": "day_of_year", "dayofweek": "weekday", "day_of_week": "weekday", "to_string": "strftime(...)",
-    "timestamp": 'epoch("us")', "offset_by": "an operator: col.x + timedelta(hours=1)",
+    "timestamp": 'epoch("us")', "offset_by": "an operator, with a timedelta: col.x + hour",
     "business_day_count": "business_days(...)", "month_start": 'floor("1mo")', "normalize": 'floor("1d")',
 }
 

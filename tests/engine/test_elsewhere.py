@@ -19,16 +19,20 @@ from whimbrel.migration_hints import (
     FEED_STATUS,
     FEEDS,
     LINEAGE,
+    LISTS,
     METRICS,
     PACKAGE,
     PROGRESSIVE_QUERY,
     RUN,
     STREAM,
+    TEXTS,
+    TIMES,
     USER_AGGREGATE,
 )
 
 EVENTS = wb.from_arrow({"at": [1], "x": [2]}, time="at")
-HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE)]
+HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE),
+        ("col.x.str", col.x.str, TEXTS), ("col.x.dt", col.x.dt, TIMES), ("col.x.list", col.x.list, LISTS)]
 ABOUT = [(held, name, hint) for _, held, elsewhere in HELD for name, hint in elsewhere.items()]
 
 
@@ -37,7 +41,7 @@ def test_a_name_from_elsewhere_leads_to_one_that_is_here(held: Any, name: str, h
     with pytest.raises(UnknownNameError, match=re.escape(f"Use {hint}")):
         getattr(held, name)
     for package, called in re.findall(r"\b(?:(wb|polars)\.)?(\w+)\(", hint):
-        here = [wb] if package == "wb" else [EVENTS, EVENTS.collect(), col.x, col.x.str, wb, wb.sinks]
+        here = [wb] if package == "wb" else [EVENTS, EVENTS.collect(), col.x, col.x.str, col.x.dt, col.x.list, wb, wb.sinks]
         assert package == "polars" or any(hasattr(each, called) for each in here)
 
 

@@ -165,7 +165,7 @@ def test_instants() -> None:
 
 WRONG: dict[str, tuple[Any, str, str]] = {
     "the wrong way around": (lambda: points().between(5, 5), "must end after its start, got 5 to 5", "later end"),
-    "text in integer time": (lambda: points().between("09:00", "09:05"), "has integer times", "ticks"),
+    "text in integer time": (lambda: points().between("09:00", "09:05"), "are integers", "ticks"),
     "no time": (lambda: day("2024-05-06").between("nine", "09:05"), "Cannot read 'nine' as a time", ""),
     "two days": (lambda: day("2024-05-06", "2024-05-08").between("09:00", "09:05"),
                  "'09:00' has no date, and the log is from 2024-05-06 to 2024-05-08", '"2024-05-06T09:00"'),
