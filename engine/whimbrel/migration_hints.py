@@ -69,7 +69,7 @@ TEXTS: Mapping[str, str] = {
     "to_lowercase": "lower()", "to_uppercase": "upper()", "startswith": "starts_with(...)",
     "endswith": "ends_with(...)", "find": "index_of(...)", "match": "contains(..., regex=True)",
     **dict.fromkeys(("to_datetime", "to_date", "to_time"), 'strptime("%Y-%m-%d")'),
-    "to_decimal": "x.cast('decimal(38, 2)')",
+    "to_decimal": "x.cast(...) to a decimal",
     **dict.fromkeys(("json_path_match", "json_decode"), 'json_extract("$.name")'), "cat": "concat(...)",
 }
 
