@@ -18,10 +18,11 @@ from whimbrel.sql.closing_when import OPTIONS, check_closing, check_running, clo
 from whimbrel.sql.distinct_aggregates import DistinctAggregates
 from whimbrel.sql.epochs import Epoch, NewTime, epoch_of, follows_time, new_time, why_not
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation, epoch_hint, reduced_parts
+from whimbrel.sql.relation import Bound, Lives, SqlColumn, SqlRelation, epoch_hint, reduced_parts
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item, implied_name
+from whimbrel.sql.window_rows import begin_of_partial
 from whimbrel.stream import Stream
 
 _OPTIONS = ("emit", "fill")
@@ -104,15 +105,27 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     lives, step = _lives(relation, epochs, clock)
     size = relation.size_ticks if relation.window is None else relation.window.size_ticks
     times = _times(items, keys, scope) if clock is None else _new_times(items, clock, relation)
-    return SqlRelation(stream, columns, times, lives, step,
-                       bounds=_bounds(items, keys, relation), size_ticks=size)
+    fixed = relation.fixed if relation.window is None else relation.window.fixed
+    return SqlRelation(stream, columns, times, lives, step, **_windows(items, keys, relation), size_ticks=size,
+                       fixed=fixed)
 
 
-def _bounds(items: list[Item], keys: list[Key], relation: SqlRelation) -> frozenset[str]:
-    """Columns of the result that tell windows apart."""
-    found = [key for key in keys if key.kind in ("start", "end")
-             or (isinstance(key.value, Col) and key.value.name in relation.bounds)]
-    return frozenset(item.name for item in items for key in found if same_expression(item.node, key.node, relation))
+def _windows(items: list[Item], keys: list[Key], relation: SqlRelation) -> dict[str, Any]:
+    """What is known of the windows of results."""
+    window = relation.window
+    if window is not None:
+        relation = replace(relation, alone=window.alone, window_keys=frozenset(window.keys))
+    shown = [(item.name, key) for item in items for key in keys if same_expression(item.node, key.node, relation)]
+    known = relation.windows_of({name: key.value.name for name, key in shown if isinstance(key.value, Col)})
+    known["bounds"] |= {name: bound for name, key in shown if (bound := _bound(key, relation)) is not None}
+    return known
+
+
+def _bound(key: Key, relation: SqlRelation) -> Bound | None:
+    """Which bound of a window a key is."""
+    if key.kind in ("start", "end"):
+        return "start" if key.kind == "start" else "end"
+    return relation.bounds.get(key.value.name) if isinstance(key.value, Col) else None
 
 
 def _lives(relation: SqlRelation, epochs: list[Epoch], clock: tuple[Key, NewTime] | None) -> tuple[Lives, int]:
@@ -139,9 +152,9 @@ def _keys(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -
         while name in taken:
             name = f"{name}_2"
         taken.add(name)
-        bound = isinstance(value, Col) and value.name in relation.bounds
-        follows = kind != "plain" or bound or epoch_of(each, scope) is not None
-        keys.append(Key(each, name, alias, kind, epoch, value, follows))
+        keys.append(Key(each, name, alias, kind, epoch, value, kind != "plain" or epoch_of(each, scope) is not None))
+    if relation.in_one_window(key.value.name for key in keys if isinstance(key.value, Col)):
+        keys = [replace(key, ordered=key.ordered or _bound(key, relation) is not None) for key in keys]
     return keys
 
 
@@ -249,6 +262,10 @@ def _refuse_endless(node: Any, keys: list[Key], relation: SqlRelation, binder: B
     """Say why no group of a stream is ever complete."""
     group = node.args.get("group")
     hint = epoch_hint(relation)
+    if (bound := next((found for key in keys if (found := _bound(key, relation)) is not None), None)) is not None:
+        what, hint_ = refusal("one bound", bound=f"window_{bound}",
+                              other=f"window_{'end' if bound == 'start' else 'start'}")
+        raise binder.text.error(what, group, hint_)
     if group is None:
         first = next((part for part in node.find_all(exp.AggFunc)), node)
         what, hint_ = refusal("endless aggregate", **hint)
@@ -327,10 +344,7 @@ def _key_value(key: Key, window: str | None, relation: SqlRelation, finest: int)
         return wb.window_start() if key.kind == "start" else wb.window_end()
     if window == "cumulate" and key.kind == "start":
         assert relation.window is not None
-        size = relation.window.size_ticks
-        if relation.stream.schema.unit is None:
-            return start_time() // size * size
-        return start_time().dt.floor(f"{size}{relation.stream.schema.unit}")
+        return begin_of_partial(relation.window, relation)
     return start_time() if key.kind == "start" else end_time()
 
 
@@ -394,8 +408,8 @@ def _aggregated(stream: Stream, plain: Mapping[str, Expr], plan: _Results, relat
     by = _grouped_by(stream, plain, node, binder)
     made = binder.step(node, lambda: by.aggregate(**options, **measures))
     if relation.window is not None and relation.window.kind == "cumulate":
-        step = relation.window.step_ticks
-        return binder.step(node, lambda: made.chop(step))
+        step, offset = relation.window.step_ticks, relation.window.offset % relation.window.step_ticks or None
+        return binder.step(node, lambda: made.chop(step, offset=offset))
     return made
 
 

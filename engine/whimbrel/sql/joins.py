@@ -9,16 +9,16 @@ from typing import Any, Final, Literal
 
 from sqlglot import exp
 
-from whimbrel.expr import Col, Expr, end_time, lit, start_time
+from whimbrel.expr import Col, Expr, lit
 from whimbrel.plan.lookahead import early_input
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.epochs import retimed
-from whimbrel.sql.intervals import span_of_ticks
 from whimbrel.sql.join_conditions import JoinConditions, conjuncts, same_columns, sort_conditions
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
 from whimbrel.sql.scalars import condition
 from whimbrel.sql.scope import NameScope, matching
+from whimbrel.sql.window_rows import with_bounds
 from whimbrel.stream import Stream
 
 How = Literal["inner", "left", "right", "full"]
@@ -127,31 +127,6 @@ def _named(column: SqlColumn) -> Any:
                       table=exp.to_identifier(column.source, quoted=True) if column.source else None)
 
 
-def with_bounds(relation: SqlRelation, join: Any, binder: Binder) -> SqlRelation:
-    """A relation in the window that FROM has put on it, whose bounds become columns.
-
-    A row of HOP stands in each of its windows: it holds for the last step of each.
-    """
-    window = relation.window
-    if window is None:
-        return relation
-    if not window.has_rows:
-        what, hint = refusal("hop without group")
-        raise binder.text.error(what.replace("HOP", window.kind.upper()), join, hint)
-    taken = relation.stream.schema.names
-    start, end = (bound if bound not in taken else f"{bound}_{window.source}"
-                  for bound in ("window_start", "window_end"))
-    hops = window.kind == "hop"
-    size = span_of_ticks(window.size_ticks, relation.stream.schema.unit) if hops else 0
-    columns: dict[str, Any] = {start: end_time() - size if hops else start_time(), end: end_time()}
-    rows = binder.step(join, lambda: window.apply(relation.stream))
-    pieces = binder.step(join, lambda: rows.chop(window.step_ticks)) if hops else rows
-    stream = binder.step(join, lambda: pieces.with_columns(**columns))
-    bounds = (SqlColumn("window_start", window.source, start), SqlColumn("window_end", window.source, end))
-    return SqlRelation(stream, (*relation.columns, *bounds), {} if hops else {start: 1}, "window", window.step_ticks,
-                       bounds=frozenset((start, end)), size_ticks=window.size_ticks)
-
-
 def _check_version(version: Any, left: SqlRelation, binder: Binder) -> None:
     """FOR SYSTEM_TIME AS OF must name the event time of the left side."""
     node = version.expression
@@ -199,8 +174,7 @@ def related(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: 
     times = {name: left.times[name] for name in left.times if left.lives != "always"}
     times |= {names[name]: divisor for name, divisor in right.times.items() if name in names}
     result = SqlRelation(left.stream, columns, _times_of(times, left, right, names, found, lives, step), lives, step,
-                         bounds=left.bounds | {names[name] for name in right.bounds if name in names},
-                         size_ticks=left.size_ticks)
+                         **_windows(left, right, names), size_ticks=left.size_ticks)
     residual = _residual(result, found, left, right, names, join, binder)
     on, how = _on(dict(found.keys) or None), kind.how
     options = lookahead_option(left, right, found)
@@ -214,6 +188,14 @@ def related(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: 
         before = stream
         stream = binder.step(join, lambda: before.set_duration(1))
     return replace(result, stream=stream)
+
+
+def _windows(left: SqlRelation, right: SqlRelation, names: dict[str, str]) -> dict[str, Any]:
+    """What is known of the windows of joined rows."""
+    mine = left.windows_of({name: name for name in left.stream.schema.names})
+    theirs = right.windows_of({new: name for name, new in names.items()})
+    return {"bounds": {**mine["bounds"], **theirs["bounds"]}, "alone": mine["alone"] & theirs["alone"],
+            "window_keys": mine["window_keys"] | theirs["window_keys"]}
 
 
 def lookahead_option(left: SqlRelation, right: SqlRelation, found: JoinConditions | None = None) -> dict[str, Any]:
@@ -260,7 +242,8 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
         _times_as_conditions(found, join, left, right)
         both: Lives = "instant" if "instant" in (left.lives, right.lives) else "lasting"
         return both, 0, (left, right, False)
-    same_window = any(mine in left.bounds and theirs in right.bounds for mine, theirs in found.keys)
+    same_window = any(mine in left.bounds and left.bounds[mine] == right.bounds.get(theirs)
+                      for mine, theirs in found.keys)
     if same_window and left.lives == right.lives == "window" and (
             (left.step_ticks, left.size_ticks) == (right.step_ticks, right.size_ticks)):
         return "window", left.step_ticks, (left, right, False)

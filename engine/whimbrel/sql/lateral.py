@@ -111,7 +111,7 @@ def _rows(relation: SqlRelation, select: Any, node: Any, how: How, binder: Binde
         shown.append(replace(column, column=own))
     own_names = set(relation.stream.schema.names)
     return replace(both, stream=binder.step(node, lambda: both.stream.select(**columns)),
-                   columns=(*relation.columns, *shown), bounds=both.bounds & own_names,
+                   columns=(*relation.columns, *shown), **both.windows_of({name: name for name in own_names}),
                    times={name: divisor for name, divisor in both.times.items() if name in own_names})
 
 

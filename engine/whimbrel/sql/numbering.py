@@ -143,8 +143,8 @@ def _is_time(by: Expr, relation: SqlRelation) -> bool:
 
 def _in_one_window(keys: list[str], relation: SqlRelation) -> bool:
     """Whether equal keys are of one window: one of them is a bound, or changes with each window."""
-    return relation.lives in ("instant", "window") and any(
-        key in relation.bounds or 0 < relation.times.get(key, 0) <= max(relation.step_ticks, 1) for key in keys)
+    return relation.lives in ("instant", "window") and (relation.in_one_window(keys) or any(
+        0 < relation.times.get(key, 0) <= max(relation.step_ticks, 1) for key in keys))
 
 
 def _counted(window: Any, name: str, bound: int | None, by: Expr, keys: list[str], relation: SqlRelation,

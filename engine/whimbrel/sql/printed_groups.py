@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
+from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.expr import Binary, Expr, Keys, Lit
 from whimbrel.expr.reductions import reduced_in
 from whimbrel.operators import CalendarWindow, EpochAggregate, GroupAggregate, HoppingWindow, Results, SessionWindow
@@ -116,7 +117,7 @@ def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow,
                      results: list[tuple[str, Expr]]) -> Iterator[SqlBlock]:
     """GROUP BY date_trunc('month', time) AS m, in the zone of the stream."""
     size = op.windows.size
-    if not _has_a_text(op, relation) or size.show() not in _CALENDAR:
+    if not op.windows.tumbling or not _has_a_text(op, relation) or size.show() not in _CALENDAR:
         return
     for column in (column for column, divisor in relation.times.items() if divisor == 1):
         for name in (name for name, expr in results if isinstance(expr, WindowBound) and expr.which == "start"):
@@ -128,11 +129,17 @@ def _calendar_epochs(block: SqlBlock, relation: SqlRelation, op: CalendarWindow,
 
 
 def _has_a_text(op: CalendarWindow, relation: SqlRelation) -> bool:
-    """Whether windows are as SQL has them: tumbling, in the zone of the stream, with weeks from Monday."""
+    """Whether windows are as SQL has them: in the zone of the stream, with weeks from Monday."""
     grid, borders = op.windows.grid, op.windows.borders
-    begins = grid.first_day == (_MONDAY if op.windows.size.weeks else 0) and not grid.offset
+    begins = grid.first_day == (_MONDAY if grid.step.weeks else 0) and not grid.offset
     in_zone = grid.zone == (relation.stream.schema.zone or "UTC")
-    return op.windows.tumbling and op.windows.label == "start" and borders.usual and begins and in_zone
+    return op.windows.label == "start" and borders.usual and begins and in_zone
+
+
+def _span_text(span: CalendarSpan) -> str:
+    unit, count = ("MONTH", span.count) if span.unit == "mo" else (
+        ("WEEK", span.count // 7) if span.weeks else ("DAY", span.count))
+    return f"INTERVAL '{count}' {unit}"
 
 
 def _truncated(time: str, step: str) -> str:
@@ -154,10 +161,13 @@ def _windows(block: SqlBlock, relation: SqlRelation, op: Any, keys: Keys, result
             else:
                 return
         case CalendarWindow() if _has_a_text(op, relation):
-            span = op.windows.size
-            unit, count = ("MONTH", span.count) if span.unit == "mo" else (
-                ("WEEK", span.count // 7) if span.weeks else ("DAY", span.count))
-            call = f"TUMBLE({block.source}, INTERVAL '{count}' {unit})"
+            size_, hop_ = _span_text(op.windows.size), _span_text(op.windows.grid.step)
+            if op.windows.tumbling:
+                call = f"TUMBLE({block.source}, {size_})"
+            elif emit == "close":
+                call = f"HOP({block.source}, {hop_}, {size_})"
+            else:
+                return
         case SessionWindow(timeout=timeout, max_duration=None, emit="close"):
             by = f" PARTITION BY {', '.join(name_text(name) for name, _ in op.keys)}" if op.keys else ""
             table = f"TABLE {block.source}{by}" if block.source.isidentifier() or by else block.source

@@ -28,6 +28,10 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
                           "Add GROUP BY window_start, window_end."),
     "window not grouped": ("This GROUP BY does not name its window, so no group is ever complete.",
                            "Add window_start to GROUP BY."),
+    "one bound": ("Windows with one {bound} may overlap, so no group is ever complete.", "Add {other} to GROUP BY."),
+    "partial windows of the calendar": (
+        "CUMULATE by days needs times in UTC or without a zone, and a size in days or weeks.",
+        "Use TUMBLE or HOP, or hours, such as INTERVAL '24' HOUR."),
     "month as size": ("A month has no fixed length.",
                       "Use GROUP BY date_trunc('month', ts), or days, such as INTERVAL '30' DAY."),
     "order inside": ("Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.",

@@ -17,7 +17,8 @@ from whimbrel.stream import Stream
 
 WindowKind = Literal["tumble", "hop", "session", "cumulate"]
 Lives = Literal["always", "instant", "window", "lasting"]
-"""How long rows hold: at all times, for one tick, for one window of a grid, or as long as each says."""
+"""How long rows hold: at all times, for one tick, for one window, or as long as each says."""
+Bound = Literal["start", "end"]
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,10 @@ class SqlWindow:
     size_ticks, step_ticks : int
     keys : tuple of str
         Columns of the stream by which sessions are partitioned.
-    shifted : bool
-        Whether its grid has an offset.
+    offset : int
+        Where its grid begins, in ticks.
+    calendar : bool
+        Whether its windows are of the calendar, so that their ticks are nominal.
     apply : callable
         Puts the window on a stream.
     """
@@ -62,13 +65,23 @@ class SqlWindow:
     size_ticks: int = 0
     step_ticks: int = 0
     keys: tuple[str, ...] = ()
-    shifted: bool = False
+    offset: int = 0
+    calendar: bool = False
 
     @property
     def has_rows(self) -> bool:
         """Whether rows without groups stand in its windows."""
-        return self.kind == "tumble" or (self.kind == "hop" and self.size_ticks % self.step_ticks == 0
-                                         and not self.shifted)
+        return self.kind != "hop" or not self.calendar
+
+    @property
+    def fixed(self) -> bool:
+        """Whether all its windows have its size."""
+        return self.kind in ("tumble", "hop") and not self.calendar
+
+    @property
+    def alone(self) -> frozenset[Bound]:
+        """The bounds that tell its windows apart, each of them alone."""
+        return frozenset(("end",) if self.kind == "cumulate" else ("start", "end"))
 
 
 @dataclass(frozen=True)
@@ -86,10 +99,16 @@ class SqlRelation:
     step_ticks : int
         Of rows that live for a window: its length.
     window : SqlWindow, optional
-    bounds : frozenset of str
-        Columns that tell the windows of rows apart, such as ``window_start``.
+    bounds : mapping of str to {"start", "end"}
+        Columns that are bounds of the windows of rows, such as ``window_start``.
+    alone : frozenset of {"start", "end"}
+        The bounds that tell those windows apart, with `window_keys`; otherwise both bounds do.
+    window_keys : frozenset of str
+        Columns that partition those windows.
     size_ticks : int
         The size of those windows.
+    fixed : bool
+        Whether all of them have this size.
     """
 
     stream: Stream
@@ -98,8 +117,11 @@ class SqlRelation:
     lives: Lives = "lasting"
     step_ticks: int = 0
     window: SqlWindow | None = None
-    bounds: frozenset[str] = frozenset()
+    bounds: Mapping[str, Bound] = field(default_factory=dict)
+    alone: frozenset[Bound] = frozenset(("start", "end"))
+    window_keys: frozenset[str] = frozenset()
     size_ticks: int = 0
+    fixed: bool = False
 
     @property
     def table(self) -> bool:
@@ -110,6 +132,19 @@ class SqlRelation:
     def needs_epoch(self) -> bool:
         """Whether groups of its rows are complete only by an epoch."""
         return self.lives in ("instant", "window")
+
+    def in_one_window(self, columns: Iterable[str]) -> bool:
+        """Whether rows with equal values of these columns are of one window."""
+        names = set(columns)
+        kinds = {self.bounds[name] for name in names if name in self.bounds}
+        return len(kinds) == 2 or (not self.alone.isdisjoint(kinds) and self.window_keys <= names)
+
+    def windows_of(self, columns: Mapping[str, str]) -> dict[str, Any]:
+        """What is known of the windows of rows after a step with these columns, each of which was another."""
+        kept = frozenset(name for name, before in columns.items() if before in self.window_keys)
+        whole = self.window_keys <= {*columns.values()}
+        return {"bounds": {name: self.bounds[before] for name, before in columns.items() if before in self.bounds},
+                "alone": self.alone if whole else frozenset[Bound](), "window_keys": kept}
 
     def named(self, source: str) -> SqlRelation:
         """The same under an alias."""

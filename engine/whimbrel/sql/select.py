@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from sqlglot import exp
 
@@ -16,13 +16,12 @@ from whimbrel.sql.from_clause import from_clause
 from whimbrel.sql.grouping import grouped
 from whimbrel.sql.grouping_sets import grouping_sets, has_sets
 from whimbrel.sql.join_conditions import conjuncts
-from whimbrel.sql.joins import with_bounds
 from whimbrel.sql.match_recognize import match_recognize
 from whimbrel.sql.named_windows import with_windows
 from whimbrel.sql.numbering import numbers_outside
 from whimbrel.sql.over import has_window, over_columns
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import SqlColumn, SqlRelation
+from whimbrel.sql.relation import Bound, SqlColumn, SqlRelation
 from whimbrel.sql.results_of_groups import reads_groups, results_of_groups, with_values
 from whimbrel.sql.scalar_subqueries import values_of
 from whimbrel.sql.scalars import scalar
@@ -31,11 +30,13 @@ from whimbrel.sql.select_list import Item, items_of
 from whimbrel.sql.set_operations import distinct
 from whimbrel.sql.subqueries import filtered
 from whimbrel.sql.values import one_row
+from whimbrel.sql.window_rows import needs_windows_first, with_bounds
 
 Query = Callable[[Any, Binder], SqlRelation]
 
 _CLAUSES = ("expressions", "from_", "joins", "where", "group", "having", "distinct", "qualify", "with_", "order",
             "limit", "offset", "match", "windows")
+_BOUNDS: Final[dict[str, Bound]] = {"window_start": "start", "window_end": "end"}
 
 
 def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
@@ -60,6 +61,8 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
         relation, where = from_clause(node, where, binder, query)
     if node.args.get("match") is not None:
         relation = match_recognize(node.args["match"], relation, binder)
+    if needs_windows_first(where, relation):
+        relation = with_bounds(relation, node, binder)
     relation = filtered(relation, where, binder, query)
     items = items_of(node, relation, binder)
     is_grouped = node.args.get("group") is not None or node.args.get("having") is not None or any(
@@ -92,11 +95,13 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
     scope = row_scope(relation, binder, names)
     columns: dict[str, Expr] = {}
     times: dict[str, int] = {}
+    bounds: dict[str, Bound] = {}
     for item in items:
         columns[item.name] = scalar(item.node, scope)
         epoch = epoch_of(item.node, scope)
-        if isinstance(item.node, exp.Column) and item.node.name == "window_start" and relation.window is not None:
-            times[item.name] = 1
+        if relation.window is not None and isinstance(item.node, exp.Column) and item.node.name in _BOUNDS:
+            bounds[item.name] = _BOUNDS[item.node.name]
+            times |= {item.name: 1} if bounds[item.name] == "start" else {}
         if epoch is not None and epoch.kept_by(relation):
             times[item.name] = epoch.divisor
     stream = relation.stream
@@ -111,8 +116,9 @@ def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binde
         else:
             stream = binder.step(node, lambda: relation.stream.select(**columns))
     result = tuple(SqlColumn(item.label, "", item.name) for item in items)
-    bounds = frozenset(name for name, expr in columns.items() if isinstance(expr, Col) and expr.name in relation.bounds)
-    return replace(relation, stream=stream, columns=result, times=times, window=None, bounds=bounds)
+    known = relation.windows_of({name: expr.name for name, expr in columns.items() if isinstance(expr, Col)})
+    known["bounds"] |= bounds
+    return replace(relation, stream=stream, columns=result, times=times, window=None, **known)
 
 
 def row_scope(relation: SqlRelation, binder: Binder, names: dict[int, str]) -> NameScope:
@@ -142,6 +148,7 @@ def tumbled(items: list[Item], relation: SqlRelation, binder: Binder) -> SqlRela
     if not asked:
         return replace(relation, window=None)
     stream = binder.step(items[0].node, lambda: window.apply(relation.stream))
-    return replace(relation, stream=stream, times={}, lives="window", step_ticks=window.size_ticks)
+    return replace(relation, stream=stream, times={}, lives="window", step_ticks=window.size_ticks,
+                   size_ticks=window.size_ticks, fixed=window.fixed)
 
 

@@ -79,7 +79,7 @@ def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder
         columns: dict[str, Any] = {mine: Col(theirs) for mine, theirs in zip(names, others, strict=True)}
         stream = binder.step(node, lambda: right.stream.select(**columns))
     times = {mine: right.times[theirs] for mine, theirs in zip(names, others, strict=True) if theirs in right.times}
-    return replace(right, stream=stream, columns=left.columns, times=times, bounds=frozenset())
+    return replace(right, stream=stream, columns=left.columns, times=times, bounds={})
 
 
 def by_name(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder) -> tuple[SqlRelation, SqlRelation]:
@@ -102,7 +102,7 @@ def by_name(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder) ->
         times = {name: side.times[own.column] for name, pair in zip(taken, pairs, strict=True)
                  if (own := pair[place]) is not None and own.column in side.times}
         stream = binder.step(node, partial(side.stream.select, **columns))
-        sides.append(replace(side, stream=stream, columns=shown, times=times, bounds=frozenset()))
+        sides.append(replace(side, stream=stream, columns=shown, times=times, bounds={}))
     return sides[0], sides[1]
 
 

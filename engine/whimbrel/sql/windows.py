@@ -10,12 +10,14 @@ from typing import Any, Final
 import numpy as np
 from sqlglot import exp
 
-from whimbrel.clock import duration_ticks
+from whimbrel.clock import duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import WhimbrelError
+from whimbrel.operators import CalendarWindow
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.dialect import TableArgument
 from whimbrel.sql.intervals import duration
+from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation, SqlWindow
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.stream import Stream
@@ -60,44 +62,41 @@ def window_call(name: str, node: Any, binder: Binder, source: Callable[[Any], Sq
         raise binder.text.error(f"{name} needs a stream, and the rows of a table hold at all times.", node,
                                 'Pass a stream: wb.from_arrow(table, time="...").')
     _check_time(given.get("timecol"), relation, binder)
-    if name == "TUMBLE" and "offset" not in given and (span := _span(given["size"], relation)) is not None:
-        return _windowed(name, relation, {}, keys, node, binder, span)
-    ticks: dict[str, int] = {key: _ticks(given[key], relation, binder) for key in _DURATIONS if key in given}
+    spans = _spans(name, given, relation, binder)
+    ticks = {key: _nominal(spans[key], relation) if key in spans else _ticks(given[key], relation, binder)
+             for key in _DURATIONS if key in given}
     for key, value in ticks.items():
         if value <= 0 and key != "offset":
             raise binder.text.error(f"{name} needs a positive {key}.", given[key], "Use INTERVAL '1' MINUTE.")
-    return _windowed(name, relation, ticks, keys, node, binder)
+    return _windowed(name, relation, ticks, spans, keys, node, binder)
 
 
-def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: list[Any], node: Any,
-              binder: Binder, span: CalendarSpan | None = None) -> SqlRelation:
+def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], spans: dict[str, CalendarSpan], keys: list[Any],
+              node: Any, binder: Binder) -> SqlRelation:
     """The relation with the window of a call; ticks of spans of the calendar are nominal."""
     source, offset = relation.sources[0] if relation.sources else "", ticks.get("offset")
+    lengths: dict[str, Any] = {**ticks, **{key: span.show() for key, span in spans.items()}}
     match name:
         case "SLIDE":
-            stream = binder.step(node, lambda: relation.stream.sliding_window(ticks["size"]))
+            stream = binder.step(node, lambda: relation.stream.sliding_window(lengths["size"]))
             return replace(relation, stream=stream, lives="lasting")
         case "HOLD":
             stream = binder.step(node, lambda: relation.stream.set_duration(None))
             return replace(relation, stream=stream, lives="lasting")
-        case "TUMBLE" if span is not None:
-            days = 1 if span.unit == "d" else 30
-            nominal = int(duration_ticks(f"{days}d", relation.stream.schema.unit)) * span.count
-            window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(span.show()), nominal, nominal)
         case "TUMBLE":
-            window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(ticks["size"], offset=offset),
+            window = SqlWindow("tumble", source, lambda stream: stream.tumbling_window(lengths["size"], offset=offset),
                                ticks["size"], ticks["size"])
         case "HOP":
             window = SqlWindow("hop", source,
-                               lambda stream: stream.hopping_window(ticks["size"], ticks["slide"], offset=offset),
-                               ticks["size"], ticks["slide"], shifted=bool(offset))
+                               lambda stream: stream.hopping_window(lengths["size"], lengths["slide"], offset=offset),
+                               ticks["size"], ticks["slide"])
         case "CUMULATE":
             if ticks["size"] % ticks["step"]:
                 raise binder.text.error("The size of CUMULATE must be a multiple of its step.", node,
                                         "Change one of the two.")
             window = SqlWindow("cumulate", source,
-                               lambda stream: stream.progressive_window(ticks["size"], ticks["size"], ticks["step"],
-                                                                        offset=offset),
+                               lambda stream: stream.progressive_window(lengths["size"], lengths["size"],
+                                                                        ticks["step"], offset=offset),
                                ticks["size"], ticks["step"])
         case _:
             for key in keys:
@@ -106,8 +105,9 @@ def _windowed(name: str, relation: SqlRelation, ticks: dict[str, int], keys: lis
             columns = tuple(NameScope(binder, relation).find(key).column for key in keys)
             window = SqlWindow("session", source, lambda stream: stream.session_window(ticks["gap"], emit="close"),
                                ticks["gap"], ticks["gap"], columns)
-    binder.step(node, lambda: window.apply(relation.stream))
-    return replace(relation, window=window)
+    made = binder.step(node, lambda: window.apply(relation.stream)).node.op
+    where = grid_offset(lengths.get("slide", lengths.get("size", 0)), relation.stream.schema.unit, offset)
+    return replace(relation, window=replace(window, offset=where, calendar=isinstance(made, CalendarWindow)))
 
 
 def _form(name: str) -> str:
@@ -172,6 +172,24 @@ def _check_time(node: Any, relation: SqlRelation, binder: Binder) -> None:
     ordered = ", ".join(each.name for each in relation.columns if relation.times.get(each.column) == 1) or "nothing"
     raise binder.text.error("A window needs the event time of its stream.", node,
                             f"Use the ordered attribute: {ordered}.")
+
+
+def _spans(name: str, given: dict[str, Any], relation: SqlRelation, binder: Binder) -> dict[str, CalendarSpan]:
+    """The durations of a window that are spans of the calendar."""
+    zoned = relation.stream.schema.zone not in (None, "UTC")
+    wanted = {"TUMBLE": ("size",), "HOP": ("size", "slide"), "CUMULATE": ("size",), "SLIDE": ("size",)}.get(name, ())
+    spans = {key: span for key in wanted if (span := _span(given[key], relation)) is not None}
+    if len(spans) < len(wanted) or (name == "SLIDE" and spans["size"].unit == "d"):  # sliding days last 24 hours
+        return {}
+    if name == "CUMULATE" and (zoned or spans["size"].unit != "d"):
+        what, hint = refusal("partial windows of the calendar")
+        raise binder.text.error(what, given["size"], hint)
+    return spans
+
+
+def _nominal(span: CalendarSpan, relation: SqlRelation) -> int:
+    """The ticks of a span, with 30 days in a month."""
+    return int(duration_ticks(f"{1 if span.unit == 'd' else 30}d", relation.stream.schema.unit)) * span.count
 
 
 def _ticks(node: Any, relation: SqlRelation, binder: Binder) -> int:

@@ -355,6 +355,15 @@ NUMBERS: dict[str, Pair] = {
         "SELECT * FROM HOP(TCP, 20, 60)",
         lambda: TCP.hopping_window(60, 20).chop(20).with_columns(
             window_start=wb.end_time() - 60, window_end=wb.end_time())),
+    "rows of partial windows": (
+        "SELECT srcIP, window_start, window_end FROM CUMULATE(TCP, 20, 60)",
+        lambda: TCP.progressive_window(60, 60, 20).chop(20).with_columns(
+            window_start=wb.start_time() // 60 * 60, window_end=wb.end_time()).select(
+                "srcIP", "window_start", "window_end")),
+    "rows of sessions": (
+        "SELECT * FROM SESSION(TABLE TCP PARTITION BY srcIP, DESCRIPTOR(time), 60) WHERE len > 1",
+        lambda: TCP.group_by("srcIP").session_window(60, emit="close").ungroup().with_columns(
+            window_start=wb.start_time(), window_end=wb.end_time()).where(col.len > 1)),
     "the largest row of each key": (
         ("SELECT srcIP, len FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY len DESC) AS n FROM TCP) "
          "WHERE n = 1"),

@@ -151,11 +151,23 @@ SELECT names no column.
                              ^^^^
   hint:  Name a column, or use *.
 """),
-    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '7' SECOND, INTERVAL '1' MINUTE)", """
+    'hop without group': ("SELECT window_start FROM HOP(bids, ts, INTERVAL '1' DAY, INTERVAL '1' MONTH)", """
 The rows of HOP are in several windows, and only GROUP BY tells them apart.
-  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '7' SECOND, INTERVAL '1' MINUTE)
-                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  where: line 1: SELECT window_start FROM HOP(bids, ts, INTERVAL '1' DAY, INTERVAL '1' MONTH)
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Add GROUP BY window_start, window_end.
+"""),
+    'one bound': ("SELECT window_start, count(*) FROM (SELECT * FROM CUMULATE(TCP, 20, 60)) GROUP BY window_start", """
+Windows with one window_start may overlap, so no group is ever complete.
+  where: line 1: OM (SELECT * FROM CUMULATE(TCP, 20, 60)) GROUP BY window_start
+                                                                   ^^^^^^^^^^^^
+  hint:  Add window_end to GROUP BY.
+"""),
+    'partial windows of the calendar': ("SELECT * FROM CUMULATE(bids, ts, INTERVAL '1' DAY, INTERVAL '1' MONTH)", """
+CUMULATE by days needs times in UTC or without a zone, and a size in days or weeks.
+  where: line 1: ROM CUMULATE(bids, ts, INTERVAL '1' DAY, INTERVAL '1' MONTH)
+                                                                   ^^^
+  hint:  Use TUMBLE or HOP, or hours, such as INTERVAL '24' HOUR.
 """),
     'window not grouped': ("SELECT k, count(*) FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY k", """
 This GROUP BY does not name its window, so no group is ever complete.
@@ -163,10 +175,10 @@ This GROUP BY does not name its window, so no group is ever complete.
                                                                    ^
   hint:  Add window_start to GROUP BY.
 """),
-    'month': ("SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)", """
+    'month': ("SELECT * FROM SESSION(bids, INTERVAL '1' MONTH)", """
 A month has no fixed length.
-  where: line 1: SELECT * FROM SLIDE(bids, INTERVAL '1' MONTH)
-                                                    ^^^
+  where: line 1: SELECT * FROM SESSION(bids, INTERVAL '1' MONTH)
+                                                      ^^^
   hint:  Use GROUP BY date_trunc('month', ts), or days, such as INTERVAL '30' DAY.
 """),
     'order inside': ('SELECT * FROM (SELECT * FROM TCP ORDER BY len LIMIT 3)', """

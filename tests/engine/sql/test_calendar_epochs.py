@@ -46,6 +46,37 @@ def test_tumble_is_the_window_of_python(zone: str | None, count: int, unit: str,
     assert wb.sql(query.sql(), bids=bids(zone)).explain() == query.explain()
 
 
+@pytest.mark.parametrize(("slide", "size"), [(("1", "DAY"), ("3", "DAY")), (("1", "WEEK"), ("2", "WEEK")),
+                                             (("1", "DAY"), ("1", "MONTH")), (("1", "MONTH"), ("1", "YEAR"))])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_hop_is_the_window_of_python(zone: str | None, slide: tuple[str, str], size: tuple[str, str]) -> None:
+    """Days began at midnight UTC in every zone, and weeks on Thursdays."""
+    spans = {"DAY": "d", "WEEK": "w", "MONTH": "mo", "YEAR": "y"}
+    hop = f"HOP(bids, ts, INTERVAL '{slide[0]}' {slide[1]}, INTERVAL '{size[0]}' {size[1]})"
+    query = wb.sql(f"SELECT window_start, window_end, count(*) AS n FROM {hop} GROUP BY window_start, window_end",
+                   bids=bids(zone))
+    window = bids(zone).hopping_window(size[0] + spans[size[1]], slide[0] + spans[slide[1]])
+    assert query.explain() == window.aggregate(emit="close", window_start=wb.window_start(), window_end=wb.window_end(),
+                                               n=wb.count()).explain()
+    assert query.collect().num_rows
+    assert wb.sql(query.sql(), bids=bids(zone)).explain() == query.explain()
+
+
+def test_slide_by_months_is_the_window_of_python() -> None:
+    query = wb.sql("SELECT count(*) AS n FROM SLIDE(bids, INTERVAL '1' MONTH)", bids=bids("Europe/Berlin"))
+    assert query.explain() == bids("Europe/Berlin").sliding_window("1mo").aggregate(n=wb.count()).explain()
+    assert wb.sql(query.sql(), bids=bids("Europe/Berlin")).explain() == query.explain()
+
+
+def test_days_of_cumulate_need_a_zone_without_changes_of_clocks() -> None:
+    """Days began at midnight UTC in every zone, and weeks on Thursdays."""
+    text = "SELECT window_start, window_end, x FROM CUMULATE(bids, ts, INTERVAL '{}' HOUR, INTERVAL '1' {})"
+    with pytest.raises(wb.SqlError, match="CUMULATE by days needs times in UTC"):
+        wb.sql(text.format(1, "DAY"), bids=bids("Europe/Berlin"))
+    weeks = wb.sql(text.format(24, "WEEK"), bids=bids("UTC")).collect()
+    assert {time.weekday() for time in weeks["window_start"].to_pylist()} == {0}
+
+
 @pytest.mark.parametrize(("zone", "months"), [(None, [(2023, 12), (2024, 1), (2024, 6)]),
                                               ("Europe/Berlin", [(2023, 12), (2024, 1), (2024, 2), (2024, 6)])])
 def test_months_and_years_of_one_query(zone: str | None, months: list[tuple[int, int]]) -> None:

@@ -154,8 +154,3 @@ def test_a_star_over_a_window_has_its_bounds() -> None:
     assert all(row["window_end"] - row["window_start"] == 60 for row in starred)
 
 
-@pytest.mark.parametrize("columns", ["*", "len"])
-@pytest.mark.parametrize("window", ["HOP(TCP, 25, 60)", "SESSION(TCP, 60)", "CUMULATE(TCP, 20, 60)"])
-def test_rows_of_several_windows_need_a_group(window: str, columns: str) -> None:
-    with pytest.raises(wb.SqlError, match=f"The rows of {window.split('(', maxsplit=1)[0]} are in several windows"):
-        sql(f"SELECT {columns} FROM {window}")
