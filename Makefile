@@ -50,6 +50,7 @@ lint: setup ## Style, types and import contracts
 generate: setup ## Generate the operators' package names, the methods of streams and docs/operators
 	@$(BIN)/python scripts/generate_methods.py
 	@$(BIN)/python scripts/generate_docs.py
+	@$(BIN)/python scripts/generate_functions.py
 
 faults: setup ## Run all feeds against all faults and write the results into docs/feeds.md
 	@sh scripts/system.sh

@@ -60,7 +60,7 @@ AGGREGATES = """
 ## Aggregates
 
 They stand in `aggregate(...)`, and combine as columns do: `wb.count().where(col.late) / wb.count()`. Nulls are left
-out; `.where(condition)` leaves out rows.
+out; `.where(condition)` leaves out rows. Each has an [example](../reference/aggregate_examples.md).
 """
 FOOT = "\n---\n\nGenerated from {source}; [all operators]({up}README.md).\n"
 Described = type[Operator] | type[Aggregate]

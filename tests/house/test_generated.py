@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = {file: text for script in ("generate_methods", "generate_docs")
+FILES = {file: text for script in ("generate_methods", "generate_docs", "generate_functions")
          for file, text in runpy.run_path(str(ROOT / "scripts" / f"{script}.py"))["files"]().items()}
 
 

@@ -34,9 +34,11 @@ class StringFunctions(TextMethods):
         return self._search("contains", text, regex)
 
     def starts_with(self, text: str) -> Expr:
+        """Test for `text` at the beginning."""
         return self._search("starts_with", text)
 
     def ends_with(self, text: str) -> Expr:
+        """Test for `text` at the end."""
         return self._search("ends_with", text)
 
     def index_of(self, text: str) -> Expr:
@@ -47,9 +49,11 @@ class StringFunctions(TextMethods):
         return self._search("index_of", text)
 
     def lower(self) -> Expr:
+        """The text in small letters."""
         return Call("str.lower", (self.x,))
 
     def upper(self) -> Expr:
+        """The text in capital letters."""
         return Call("str.upper", (self.x,))
 
     def length(self) -> Expr:
@@ -194,10 +198,12 @@ class TimeFunctions(TimeMethods):
 
     @property
     def year(self) -> Expr:
+        """Year of the calendar."""
         return Call("dt.year", (self.x,))
 
     @property
     def month(self) -> Expr:
+        """Month of the year, from 1."""
         return Call("dt.month", (self.x,))
 
     @property
@@ -207,10 +213,12 @@ class TimeFunctions(TimeMethods):
 
     @property
     def hour(self) -> Expr:
+        """Hour of the day, from 0."""
         return Call("dt.hour", (self.x,))
 
     @property
     def minute(self) -> Expr:
+        """Minute of the hour, from 0."""
         return Call("dt.minute", (self.x,))
 
     @property
