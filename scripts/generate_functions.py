@@ -121,9 +121,9 @@ def _functions() -> Iterator[str]:
 
 def _aggregates() -> Iterator[str]:
     yield HEAD.format(title="Examples of all aggregates", rows=ROWS, text=(
-        "This page has one line and one example of each aggregate. The [index](../operators/README.md#aggregates) has\n"
-        "links to their pages. Those over time are [functions of time](../how-to/functions-of-time.md). The results are\n"
-        "of this log in one window:"))
+        "This page has one line and one example of each aggregate. The [index](../operators/README.md#aggregates)\n"
+        "has links to their pages. Those over time are [functions of time](../how-to/functions-of-time.md). The\n"
+        "results are of this log in one window:"))
     members = {f"wb.{name}": member for name, member in inspect.getmembers(wb, inspect.isfunction)
                if name in wb.__all__ and _takes_values(member)}
     examples = {name: _aggregate_example(name, member) for name, member in members.items()}
