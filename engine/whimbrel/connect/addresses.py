@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from whimbrel.errors import PlanError
 
@@ -25,6 +26,20 @@ def without_secrets(text: object) -> str:
     if not lines:
         return type(text).__name__
     return _NAMED.sub("***", _QUERY.sub(r"\1***", _USER.sub("***", lines[0])))[:200]
+
+
+def without_user(url: str) -> tuple[str, dict[str, str]]:
+    """Split an address into the address without its user, and a header with the credentials.
+
+    >>> without_user("http://ann:a%2Fb@host/rows")
+    ('http://host/rows', {'Authorization': 'Basic YW5uOmEvYg=='})
+    """
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    if not at:
+        return url, {}
+    credentials = base64.b64encode(unquote(user).encode()).decode()
+    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {credentials}"}
 
 
 def shown_address(address: str) -> str:

@@ -6,26 +6,36 @@ from typing import TYPE_CHECKING
 from whimbrel.connect.sinks import (
     AudioSink,
     BlocksSink,
+    CsvSink,
+    IpcSink,
+    JsonSink,
     KafkaSink,
     MqttSink,
     NatsSink,
     ParquetSink,
     PostgresSink,
     RedisSink,
+    WebhookSink,
 )
 from whimbrel.migration_hints import absent
 from whimbrel.plan import Sink
 
 audio = AudioSink
 blocks = BlocksSink
+csv = CsvSink
+ipc = IpcSink
+json = JsonSink
 kafka = KafkaSink
 mqtt = MqttSink
 nats = NatsSink
 parquet = ParquetSink
 postgres = PostgresSink
 redis = RedisSink
+webhook = WebhookSink
 
-__all__ = ["Sink", "audio", "blocks", "kafka", "mqtt", "nats", "parquet", "postgres", "redis"]
+__all__ = [
+    "Sink", "audio", "blocks", "csv", "ipc", "json", "kafka", "mqtt", "nats", "parquet", "postgres", "redis", "webhook",
+]
 
 if not TYPE_CHECKING:  # type checkers know the names
     __getattr__ = partial(absent("whimbrel.sinks", {}, __all__), None)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, NoReturn
 from urllib.error import HTTPError
-from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
 import pyarrow as pa
 from pyarrow import fs
+
+from whimbrel.connect.addresses import without_user
 
 _TIMEOUT_S = 30
 _TRIES = 3
@@ -172,9 +172,8 @@ def _response(url: str, span: tuple[int, int] | None = None) -> Any:
 
 
 def _request(url: str) -> Request:
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    request = Request(urlunsplit(parts._replace(netloc=host)))  # noqa: S310 - only http and https come here
-    if at:
-        request.add_unredirected_header("Authorization", "Basic " + base64.b64encode(unquote(user).encode()).decode())
+    address, headers = without_user(url)
+    request = Request(address)  # noqa: S310 - only http and https come here
+    for name, value in headers.items():
+        request.add_unredirected_header(name, value)
     return request

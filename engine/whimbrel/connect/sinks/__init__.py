@@ -1,6 +1,7 @@
 """Sinks of settled rows."""
 
 from whimbrel.connect.sinks.audio import AudioSink
+from whimbrel.connect.sinks.file_folders import CsvSink, IpcSink, JsonSink
 from whimbrel.connect.sinks.kafka import KafkaSink
 from whimbrel.connect.sinks.mqtt import MqttSink
 from whimbrel.connect.sinks.nats import NatsSink
@@ -8,5 +9,9 @@ from whimbrel.connect.sinks.parquet import ParquetSink
 from whimbrel.connect.sinks.postgres import PostgresSink
 from whimbrel.connect.sinks.redis import RedisSink
 from whimbrel.connect.sinks.sample_blocks import BlocksSink
+from whimbrel.connect.sinks.webhook import WebhookSink
 
-__all__ = ["AudioSink", "BlocksSink", "KafkaSink", "MqttSink", "NatsSink", "ParquetSink", "PostgresSink", "RedisSink"]
+__all__ = [
+    "AudioSink", "BlocksSink", "CsvSink", "IpcSink", "JsonSink", "KafkaSink", "MqttSink", "NatsSink", "ParquetSink",
+    "PostgresSink", "RedisSink", "WebhookSink",
+]

@@ -155,7 +155,7 @@ class BufferedFolderSink(FolderSink):
     def _write(self) -> None:
         if not self._buffered:
             return
-        name = file_name(self._rows, self._rows + self._buffered)
+        name = file_name(self._rows, self._rows + self._buffered, self.ending)
         try:
             self.write_file(self.folder / f".{name}", pa.Table.from_batches(self._parts))
         except OSError as error:

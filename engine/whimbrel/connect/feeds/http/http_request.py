@@ -5,13 +5,14 @@ The headers do not follow a redirect to another origin.
 
 from __future__ import annotations
 
-import base64
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
 from http.client import HTTPMessage
 from typing import IO, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
+
+from whimbrel.connect.addresses import without_user
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -27,7 +28,7 @@ def opened(url: str, headers: Mapping[str, str], user_headers: Iterable[str], ti
         Names of headers that the user passed. They are not sent to another origin, since any may be a secret.
     timeout_s : float
     """
-    url, user = _apart(url)
+    url, user = without_user(url)
     request = urllib.request.Request(url, headers={**user, **headers})  # noqa: S310 - checked
     try:
         return urllib.request.build_opener(_Redirects([*user_headers, *user])).open(request, timeout=timeout_s)
@@ -49,20 +50,6 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
             for name in self._user_headers:
                 request.remove_header(name.capitalize())  # as it is kept
         return request
-
-
-def _apart(url: str) -> tuple[str, dict[str, str]]:
-    """Split an address into the address without its user, and a header with the credentials.
-
-    >>> _apart("http://ann:a%2Fb@host/rows")
-    ('http://host/rows', {'Authorization': 'Basic YW5uOmEvYg=='})
-    """
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, {}
-    credentials = base64.b64encode(unquote(user).encode()).decode()
-    return urlunsplit(parts._replace(netloc=host)), {"Authorization": f"Basic {credentials}"}
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
