@@ -16,7 +16,14 @@ from typing import Any
 import whimbrel.aggregates
 import whimbrel.operators
 from whimbrel.plan import FLUENT, Aggregate, Operator
-from whimbrel.stream import aggregates, combined_aggregates, pair_statistics, single_values, time_weighted
+from whimbrel.stream import (
+    aggregates,
+    combined_aggregates,
+    list_aggregates,
+    pair_statistics,
+    single_values,
+    time_weighted,
+)
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.time_functions import FunctionsOfTime
 
@@ -42,7 +49,8 @@ MEASURES = {
     "How many, how much": ("Count", "Sum", "Mean", "Product", "SumOfSquares", "Var", "Std", "AnyTrue", "AllTrue"),
     "Which": ("Min", "Max", "First", "Last", "ArgMin", "ArgMax"),
     "Bits": ("BitAnd", "BitOr", "BitXor"),
-    "All values": ("Median", "Quantile", "CountDistinct", "Collect", "LargestValues"),
+    "All values": ("Median", "Quantile", "QuantileList", "CountDistinct", "Collect", "LargestValues", "Mode",
+                   "SumDistinct", "MedianDeviation", "Entropy", "StringAgg", "Increase"),
     "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile"),
     "Over time": ("TimeMean", "Integral", "TimeIn"),
     "More": (),
@@ -98,7 +106,7 @@ def files() -> dict[Path, str]:
     operators = {each: Page(each, {f"Stream.{name}": method for name, (build, method) in methods.items()
                                    if _made_by(build) == each.__name__})
                  for each in _public(whimbrel.operators, Operator)}
-    functions = {name: function for module in (aggregates, single_values, time_weighted)
+    functions = {name: function for module in (aggregates, list_aggregates, single_values, time_weighted)
                  for name, function in vars(module).items()
                  if inspect.isfunction(function) and function.__module__ == module.__name__}
     measures = {each: Page(each, {f"wb.{name}": function for name, function in functions.items()

@@ -15,6 +15,16 @@ from whimbrel.aggregates.sum import Sum
 from whimbrel.aggregates.time_weighted import Integral, TimeIn, TimeMean
 from whimbrel.aggregates.user_defined.user_defined import UserAggregate, UserFunctions
 from whimbrel.aggregates.variance import Std, SumOfSquares, Var
+from whimbrel.aggregates.whole_lists import (
+    Entropy,
+    Increase,
+    JoinOrder,
+    MedianDeviation,
+    Mode,
+    QuantileList,
+    StringAgg,
+    SumDistinct,
+)
 
 __all__ = [
     "AllTrue",
@@ -29,19 +39,27 @@ __all__ = [
     "Collect",
     "Count",
     "CountDistinct",
+    "Entropy",
     "First",
+    "Increase",
     "Integral",
     "Interpolation",
+    "JoinOrder",
     "LargestValues",
     "Last",
     "Max",
     "Mean",
     "Median",
+    "MedianDeviation",
     "Min",
+    "Mode",
     "Product",
     "Quantile",
+    "QuantileList",
     "Std",
+    "StringAgg",
     "Sum",
+    "SumDistinct",
     "SumOfSquares",
     "TimeIn",
     "TimeMean",

@@ -31,7 +31,7 @@ from whimbrel.plan.source import (
     UnsortedSource,
     WithOrdering,
 )
-from whimbrel.plan.value_state import Multiset, Objects, Sketch, SketchState, is_ordered
+from whimbrel.plan.value_state import ListSummary, Multiset, Objects, Sketch, SketchState, is_ordered
 
 __all__ = [
     "EVERYTHING",
@@ -50,6 +50,7 @@ __all__ = [
     "KnownInput",
     "LatePolicy",
     "LineageRequest",
+    "ListSummary",
     "MethodCall",
     "Multiset",
     "Node",

@@ -12,6 +12,9 @@ import pyarrow as pa
 
 from whimbrel.batch import Column, numpy_type
 
+ListSummary = Callable[[Column, np.ndarray[Any, Any]], Column]
+"""From the values of lists, one list after another, and where each ends: one result a list."""
+
 
 @dataclass(frozen=True, slots=True)
 class Multiset:
@@ -27,6 +30,8 @@ class Multiset:
         Whether values are ordered by the start of their rows, and only then by themselves.
     largest : bool, optional
         Given for pairs of a value and what orders it, then by start, then by value: whether the largest comes first.
+    summary : ListSummary, optional
+        What makes the result of all values in order; without it the result is their list.
     """
 
     choice: int
@@ -34,6 +39,7 @@ class Multiset:
     whole: int = 1
     timed: bool = False
     largest: bool | None = None
+    summary: ListSummary | None = None
 
 
 def is_ordered(type_: pa.DataType | None) -> bool:

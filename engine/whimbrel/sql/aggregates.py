@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
 from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
+from whimbrel.sql.list_aggregates import joined_texts, quantile_list
 from whimbrel.sql.pair_aggregates import OF_PAIRS, ordered_aggregate
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
@@ -24,14 +25,14 @@ PLAIN: Final[dict[Any, Makes]] = {
     exp.Stddev: wb.std, exp.StddevSamp: wb.std, exp.StddevPop: lambda x: wb.std(x, sample=False),
     exp.Variance: wb.var, exp.VariancePop: lambda x: wb.var(x, sample=False),
     exp.ArrayAgg: wb.collect, exp.First: wb.first, exp.Last: wb.last, exp.AnyValue: wb.any_value,
-    exp.FirstValue: wb.first, exp.LastValue: wb.last, exp.ApproxDistinct: wb.approx_count_distinct,
+    exp.Mode: wb.mode, exp.FirstValue: wb.first, exp.LastValue: wb.last, exp.ApproxDistinct: wb.approx_count_distinct,
 }
 """Aggregates that are null of nothing, or have no other choice."""
 
 NULL_OF_NOTHING: Final[dict[Any, Makes]] = {exp.Sum: wb.sum, exp.LogicalOr: wb.any, exp.LogicalAnd: wb.all}
 """Aggregates that are a value of nothing in Python, and null in SQL."""
 
-_OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.Anonymous)
+_OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.GroupConcat, exp.Anonymous)
 """Calls of aggregates that need a form of their own."""
 
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
@@ -40,6 +41,8 @@ _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
     "first": (wb.first, False),
     "bit_and": (wb.bit_and, False), "bit_or": (wb.bit_or, False), "bit_xor": (wb.bit_xor, False),
     "and_aggr": (wb.bit_and, False), "or_aggr": (wb.bit_or, False), "xor_aggr": (wb.bit_xor, False),
+    "sum_distinct": (wb.sum_distinct, False),
+    "mad": (wb.mad, False), "entropy": (wb.entropy, False), "increase": (wb.increase, False),
     "total": (wb.sum, False), "any": (wb.any, False), "all": (wb.all, False),
     "posavg": (lambda x: wb.mean(x).where(x > 0), False),
 }
@@ -92,15 +95,18 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
         argument = argument.expressions[0]
         if isinstance(node, exp.Count):
             return kept(wb.count_distinct(value(argument)))
+        if isinstance(node, exp.Sum):
+            return null_of_nothing(wb.sum_distinct, value(argument))
         if not isinstance(node, exp.Min | exp.Max | exp.LogicalOr | exp.LogicalAnd):
-            raise text.error("DISTINCT is for count, min and max.", node, "Use a subquery with SELECT DISTINCT.")
-    if isinstance(argument, exp.Order):
+            raise text.error("DISTINCT is for count, sum, min and max.", node, "Use a subquery with SELECT DISTINCT.")
+    if isinstance(argument, exp.Order) and not isinstance(node, exp.GroupConcat):
         return kept(ordered_aggregate(node, value, scope))
     kind = type(node)
     if kind not in (*NULL_OF_NOTHING, *PLAIN, *OF_PAIRS, *_OTHERS):
         raise text.error(f"There is no aggregate {node.sql_name().lower()!r}.", node,
                          "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
-    known = ("this", "expressions", "big_int", "quantile", "parameters", *(["expression"] if kind in OF_PAIRS else []))
+    known = ("this", "expressions", "big_int", "quantile", "parameters", "separator",
+             *(["expression"] if kind in OF_PAIRS else []))
     extra = [key for key, given in node.args.items() if given and key not in known]
     if extra or (node.args.get("expressions") and not isinstance(node, exp.Anonymous)):
         raise text.error("This aggregate has an argument that the language does not have.", node,
@@ -112,6 +118,10 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
             return kept(wb.count(value(argument)))
         case exp.CountIf():
             return kept(wb.count()).where(condition(argument, scope))
+        case exp.GroupConcat():
+            return kept(joined_texts(node, value, scope))
+        case exp.Quantile(args={"quantile": exp.Array() as fractions}):
+            return kept(quantile_list(node, value(argument), fractions, scope))
         case exp.Quantile() | exp.ApproxQuantile():
             q = _fraction(node.args["quantile"], scope)
             approximate = isinstance(node, exp.ApproxQuantile)
@@ -129,11 +139,13 @@ def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_
     user = scope.binder.functions.get(node.name)
     if user is None and is_running(node.name):
         return running(node, scope.binder, value, inner, kept)
+    lower = node.name.lower()
+    if lower == "quantile_cont" and len(node.expressions) == 2 and isinstance(node.expressions[1], exp.Array):
+        return cast("Expr", kept(quantile_list(node, value(node.expressions[0]), node.expressions[1], scope)))
     values = [value(each) for each in node.expressions]
     if isinstance(user, UserFunctions):
         made: Expr = kept(user(*values))
         return made
-    lower = node.name.lower()
     if lower in _QUANTILES and len(values) == 2:
         return kept(wb.quantile(values[0], _fraction(node.expressions[1], scope), interpolation=_QUANTILES[lower]))
     if lower not in _NAMED:
@@ -146,10 +158,16 @@ def _named(node: Any, scope: NameScope, value: Any, inner: Any, kept: Any, null_
 
 def _ordered_set(node: Any, scope: NameScope, where: Expr | None) -> Expr:
     inner, order = node.this, node.expression.expressions
+    if isinstance(inner, exp.Mode) and inner.this is None and len(order) == 1 and not order[0].args.get("desc"):
+        made: Aggregate = wb.mode(scalar(order[0].this, scope))
+        return made if where is None else made.where(where)
     if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
-        raise scope.binder.text.error("WITHIN GROUP is for percentile_cont and percentile_disc.", node,
+        raise scope.binder.text.error("WITHIN GROUP is for percentile_cont, percentile_disc, mode and listagg.", node,
                                       "Use percentile_cont(0.5) WITHIN GROUP (ORDER BY x).")
     discrete = isinstance(inner, exp.PercentileDisc)
+    if isinstance(inner.this, exp.Array) and not discrete and not order[0].args.get("desc"):
+        made = quantile_list(node, scalar(order[0].this, scope), inner.this, scope)
+        return made if where is None else made.where(where)
     made = wb.quantile(scalar(order[0].this, scope), _fraction(inner.this, scope),
                        interpolation="discrete" if discrete else "linear", descending=bool(order[0].args.get("desc")))
     return made if where is None else made.where(where)

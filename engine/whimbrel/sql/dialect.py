@@ -60,6 +60,8 @@ class Whimbrel(Dialect):  # type: ignore[misc]
         STATEMENT_PARSERS: ClassVar[dict[Any, Any]] = {
             **parser.Parser.STATEMENT_PARSERS, TokenType.MERGE: lambda self: self.parse_merge()}
         FUNC_TOKENS: ClassVar[set[Any]] = {*parser.Parser.FUNC_TOKENS, TokenType.SESSION}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            **parser.Parser.FUNCTION_PARSERS, "LISTAGG": lambda self: self._parse_string_agg()}
         LAMBDAS: ClassVar[dict[Any, Any]] = {
             TokenType.FARROW: lambda self, names: self.expression(
                 exp.Kwarg(this=exp.var(names[0].name), expression=self.parse_argument()))}

@@ -17,7 +17,7 @@ from whimbrel.sql.scope import NameScope
 from whimbrel.stream import Stream
 
 _VALUE: Final = "_value"
-_ANYWAY: Final = (exp.Count, exp.Min, exp.Max, exp.LogicalOr, exp.LogicalAnd)
+_ANYWAY: Final = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.LogicalOr, exp.LogicalAnd)
 """Aggregates that have a form for different values, or need none."""
 
 

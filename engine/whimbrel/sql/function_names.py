@@ -25,8 +25,8 @@ MANUAL_FUNCTIONS: Final = (
 
 AGGREGATES: Final = (
     "any_value", "approx_count_distinct", "arg_max", "arg_min", "array_agg", "avg", "bit_and", "bit_or", "bit_xor",
-    "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "first", "last", "max", "max_by",
-    "median", "min", "min_by", "percentile_cont", "percentile_disc", "product", "quantile_cont", "quantile_disc",
-    "regr_intercept", "regr_r2", "regr_slope", "running", "stddev", "stddev_pop", "sum", "total", "var_pop",
-    "variance",
+    "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "entropy", "first", "increase",
+    "last", "listagg", "mad", "max", "max_by", "median", "min", "min_by", "mode", "percentile_cont", "percentile_disc",
+    "product", "quantile_cont", "quantile_disc", "regr_intercept", "regr_r2", "regr_slope", "running", "stddev",
+    "stddev_pop", "string_agg", "sum", "total", "var_pop", "variance",
 )

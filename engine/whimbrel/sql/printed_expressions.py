@@ -23,16 +23,23 @@ from whimbrel.aggregates import (
     Collect,
     Count,
     CountDistinct,
+    Entropy,
     First,
+    Increase,
     Last,
     Max,
     Mean,
     Median,
+    MedianDeviation,
     Min,
+    Mode,
     Product,
     Quantile,
+    QuantileList,
     Std,
+    StringAgg,
     Sum,
+    SumDistinct,
     UserAggregate,
     Var,
 )
@@ -57,12 +64,13 @@ _FUNCTIONS: Final = {
     "str.repeat": "repeat", "str.split_part": "split_part"}
 _GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond",
                  "1mo": "month", "1q": "quarter", "1y": "year"}
-_NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", Product: "product"}
+_NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", Product: "product", SumDistinct: "sum"}
 _AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
                       Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
                       Collect: "array_agg", ApproximateCountDistinct: "approx_count_distinct", Sum: "total",
                       Count: "count", ArgMin: "arg_min", ArgMax: "arg_max", BitAnd: "bit_and", BitOr: "bit_or",
-                      BitXor: "bit_xor"}
+                      BitXor: "bit_xor", Mode: "mode", MedianDeviation: "mad", Entropy: "entropy", Increase: "increase",
+                      SumDistinct: "sum_distinct"}
 _TYPE_WORDS: Final = {type_: word.value for word, type_ in reversed(TYPES.items())}
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(word.lower() for word in Whimbrel.Tokenizer.KEYWORDS if word.isidentifier())
@@ -252,6 +260,15 @@ class ScalarTexts:
         match part:
             case ArgMax(latest=True):
                 text = f"last({self.text(values[0])} ORDER BY {self.text(values[1])})"
+            case SumDistinct() if name == "sum":
+                text = f"sum(DISTINCT {inner})"
+            case QuantileList(qs=qs):
+                text = f"quantile_cont({inner}, {list(qs)!r})"
+            case StringAgg(separator=separator, order="value", descending=down):
+                order = f"ORDER BY {inner}{' DESC' if down else ''}"
+                text = f"string_agg({inner}, {self.text(Lit(separator))} {order})"
+            case StringAgg(separator=separator, descending=False):
+                text = f"string_agg({inner}, {self.text(Lit(separator))})"
             case Median():
                 text = f"median({inner})"
             case CountDistinct():

@@ -29,6 +29,7 @@ from whimbrel.stream.combined_aggregates import geometric_mean, n_null, weighted
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
+from whimbrel.stream.list_aggregates import entropy, increase, mad, mode, quantiles, string_agg, sum_distinct
 from whimbrel.stream.pair_statistics import corr, cov, intercept, kurtosis, r2, skew, slope
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
@@ -68,6 +69,7 @@ __all__ = [
     "datasets",
     "dead_letters",
     "ema",
+    "entropy",
     "feeds",
     "fir",
     "first",
@@ -78,6 +80,7 @@ __all__ = [
     "from_spark",
     "geometric_mean",
     "iir",
+    "increase",
     "integral",
     "intercept",
     "kurtosis",
@@ -85,13 +88,16 @@ __all__ = [
     "late_rows",
     "lateness",
     "lateness_of",
+    "mad",
     "max",
     "mean",
     "median",
     "min",
+    "mode",
     "n_null",
     "product",
     "quantile",
+    "quantiles",
     "r2",
     "read_audio",
     "read_csv",
@@ -111,7 +117,9 @@ __all__ = [
     "slope",
     "start",
     "std",
+    "string_agg",
     "sum",
+    "sum_distinct",
     "sum_of_squares",
     "time_in",
     "time_mean",

@@ -259,6 +259,11 @@ def _edge(kind: str, by_kind: str) -> Any:
     return edge
 
 
+def _string_agg(of: Term, separator: str = ",", *, order: str = "time", descending: bool = False) -> ModelAggregate:
+    return ModelAggregate("string_agg", _when_it_started(of) if order == "time" else of,
+                          options={"separator": separator, "descending": descending})
+
+
 MODEL_API = SimpleNamespace(
     WHOLE=None,
     calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
@@ -280,6 +285,13 @@ MODEL_API = SimpleNamespace(
     any_value=lambda of: ModelAggregate("first", _when_it_started(of)),
     arg_min=lambda of, by: ModelAggregate("arg_min", _row_by(of, by)),
     arg_max=lambda of, by: ModelAggregate("arg_max", _row_by(of, by)),
+    mode=lambda of: ModelAggregate("mode", of),
+    sum_distinct=lambda of: ModelAggregate("sum_distinct", of),
+    quantiles=lambda of, qs: ModelAggregate("quantiles", of, options={"qs": qs}),
+    mad=lambda of: ModelAggregate("mad", of),
+    entropy=lambda of: ModelAggregate("entropy", of),
+    string_agg=_string_agg,
+    increase=lambda of: ModelAggregate("increase", _when_it_started(of)),
     bit_and=lambda of: ModelAggregate("bit_and", of),
     bit_or=lambda of: ModelAggregate("bit_or", of),
     bit_xor=lambda of: ModelAggregate("bit_xor", of),

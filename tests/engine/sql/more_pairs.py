@@ -80,6 +80,16 @@ GROUPS: dict[str, Pair] = {
     "bits": ("SELECT tb, bit_and(len) AS a, bit_or(len) AS b, bit_xor(protocol) AS c FROM TCP GROUP BY time/60 AS tb",
              lambda: TCP.tumbling_window(60).aggregate(
                  tb=wb.window_start() // 60, a=wb.bit_and(col.len), b=wb.bit_or(col.len), c=wb.bit_xor(col.protocol))),
+    "all values in order": (
+        ("SELECT tb, mode(len) AS a, sum(DISTINCT len) AS b, quantile_cont(len, [0.5, 0.9]) AS c, mad(len) AS d, "
+         "entropy(srcIP) AS e, string_agg(srcIP, '; ') AS f, listagg(srcIP) WITHIN GROUP (ORDER BY srcIP DESC) AS g, "
+         "increase(len) AS h, mode() WITHIN GROUP (ORDER BY srcIP) AS i FROM TCP GROUP BY time/60 AS tb"),
+        lambda: TCP.tumbling_window(60).aggregate(
+            tb=wb.window_start() // 60, a=wb.mode(col.len),
+            b=wb.when(wb.count(col.len) > 0).then(wb.sum_distinct(col.len)).otherwise(None),
+            c=wb.quantiles(col.len, [0.5, 0.9]), d=wb.mad(col.len), e=wb.entropy(col.srcIP),
+            f=wb.string_agg(col.srcIP, "; "), g=wb.string_agg(col.srcIP, order="value", descending=True),
+            h=wb.increase(col.len), i=wb.mode(col.srcIP))),
     "correlations": (
         ("SELECT tb, covar_samp(len, protocol) AS a, regr_slope(len, protocol) AS b, corr(len, protocol) AS c "
          "FROM TCP GROUP BY time/60 AS tb"),

@@ -43,7 +43,7 @@ PLANS = {
     "functions": ("SELECT UMAX(len, 5) AS a, LLMIN(len, 5) AS b, float(len) AS c, non_temporal(time) AS d FROM TCP",
                   "SELECT greatest(len, 5) AS a, least(len, 5) AS b, CAST(len AS DOUBLE) AS c, time AS d FROM TCP"),
     "aggregates": ("SELECT tb, or_aggr(fin) AS f, and_aggr(fin) AS g FROM TCP GROUP BY time/60 AS tb",
-                   "SELECT tb, bool_or(fin) AS f, bool_and(fin) AS g FROM TCP GROUP BY time/60 AS tb"),
+                   "SELECT tb, bit_or(fin) AS f, bit_and(fin) AS g FROM TCP GROUP BY time/60 AS tb"),
     "positive values": ("SELECT tb, POSAVG(x) AS p FROM PACKETS GROUP BY time/60 AS tb",
                         "SELECT tb, avg(x) FILTER (WHERE x > 0) AS p FROM PACKETS GROUP BY time/60 AS tb"),
 }

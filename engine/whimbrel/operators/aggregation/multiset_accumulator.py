@@ -142,6 +142,8 @@ class MultisetAccumulator(Accumulator):
         match self.bag.choice:
             case multisets.DISTINCT:
                 return Column(pa.int64(), chosen.copy())
+            case multisets.ALL if self.bag.summary is not None:
+                return self.bag.summary(self.values.decode(chosen), ends)
             case multisets.ALL:
                 return self._lists(ends, self.values.decode(chosen))
             case multisets.TOP | multisets.TOP_WITH_TIES:

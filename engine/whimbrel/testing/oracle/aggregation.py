@@ -24,7 +24,8 @@ class Aggregated:
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
                   "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
                   "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew", "arg_min",
-                  "arg_max", "last_by", "bit_and", "bit_or", "bit_xor"]
+                  "arg_max", "last_by", "bit_and", "bit_or", "bit_xor", "mode", "sum_distinct",
+                  "quantiles", "mad", "entropy", "string_agg", "increase"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -192,6 +193,38 @@ def _bitwise(of: Callable[[Any, Any], Any]) -> Callable[[Sequence[Any]], Any]:
     return lambda values: reduce(of, values) if values else None
 
 
+def _mode(values: Sequence[Any]) -> Any:
+    """The most frequent, "of several the smallest"; of nothing null."""
+    return min(values, key=lambda value: (-values.count(value), value)) if values else None
+
+
+def _mad(values: Sequence[Any]) -> float | None:
+    """The median of the distances from the median; of nothing null."""
+    if not values:
+        return None
+    middle = statistics.median(map(Fraction, values))
+    return float(statistics.median(abs(Fraction(value) - middle) for value in values))
+
+
+def _entropy(values: Sequence[Any]) -> float | None:
+    """The sum of ``-p * log2(p)``; of nothing null."""
+    shares = [values.count(value) / len(values) for value in set(values)]
+    return math.fsum(-share * math.log2(share) for share in shares) + 0.0 if values else None
+
+
+def _string_agg(texts: Sequence[Any], separator: str, *, descending: bool) -> str | None:
+    """Of texts, or of pairs (start, text), in their order; of nothing null."""
+    ordered = sorted(texts, reverse=descending)
+    return separator.join(each[1] if isinstance(each, tuple) else each for each in ordered) if texts else None
+
+
+def _increase(pairs: Sequence[Any]) -> Any:
+    """"A value below the one before it is a reset"; null with fewer than two."""
+    values = [value for _, value in sorted(pairs)]
+    grown = [now if now < before else now - before for before, now in pairwise(values)]
+    return sum(grown) if grown else None
+
+
 _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
@@ -201,6 +234,9 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
     "weighted_mean": _weighted_mean, "geometric_mean": _geometric_mean,
     "corr": _corr, "cov": _cov, "slope": _slope, "skew": _skew,
+    "mode": _mode, "sum_distinct": lambda values: _sum(sorted(set(values))),
+    "quantiles": lambda values, qs: [_quantile(values, q, "linear", descending=False) for q in qs] if values else None,
+    "mad": _mad, "entropy": _entropy, "string_agg": _string_agg, "increase": _increase,
     "arg_min": _arg(min), "arg_max": _arg_max, "last_by": _arg(max),
     "bit_and": _bitwise(operator.and_), "bit_or": _bitwise(operator.or_), "bit_xor": _bitwise(operator.xor),
 }
