@@ -9,7 +9,7 @@ from pathlib import PurePath
 Graph = dict[str, set[str]]
 ALLOWED = [{f"whimbrel.expr.{name}" for name in ("nodes", "functions", "format", "numeric_methods",
                                               "temporal_nodes", "temporal_methods", "time_methods", "text_methods",
-                                              "list_methods",
+                                              "list_methods", "ip_methods",
                                               "segment_functions")}]
 """A node knows the functions that it offers and how it is shown; the set of nodes is closed."""
 

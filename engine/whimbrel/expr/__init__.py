@@ -43,6 +43,7 @@ from whimbrel.expr.nodes import (
     When,
     lift,
 )
+from whimbrel.expr.prefix_table import prefix_table
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalar_functions import SCALARS
 from whimbrel.expr.segment_functions_scipy import check_level
@@ -108,6 +109,7 @@ __all__ = [
     "physical",
     "predicate",
     "predicate_source",
+    "prefix_table",
     "register",
     "registers_of",
     "show",

@@ -15,6 +15,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
 from whimbrel.expr.function_entry import Function
+from whimbrel.expr.functions_of_addresses import ADDRESSES
 from whimbrel.expr.functions_of_bits import BITS
 from whimbrel.expr.functions_of_lists import LISTS
 from whimbrel.expr.functions_of_texts import TEXTS
@@ -56,7 +57,7 @@ FUNCTION_TABLE: Final[dict[str, Function]] = {
     "atan2": _number(pc.atan2, 2), "hypot": _number(_newer("hypot", np.hypot), 2),
     "is_nan": _number(pc.is_nan, sql="isnan", gives=pa.bool_()),
     "is_finite": _number(pc.is_finite, sql="isfinite", gives=pa.bool_()),
-    **BITS, **LISTS, **TEXTS, **TIMES,
+    **ADDRESSES, **BITS, **LISTS, **TEXTS, **TIMES,
 }
 """Functions by the names of their calls."""
 

@@ -26,6 +26,7 @@ from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
     from whimbrel.expr.functions import StringFunctions, TimeFunctions
+    from whimbrel.expr.ip_methods import IpFunctions
     from whimbrel.expr.list_methods import ListFunctions
     from whimbrel.expr.segment_functions import SegmentFunctions
 
@@ -241,6 +242,13 @@ class Expr(NumericMethods, TemporalMethods):
         from whimbrel.expr.list_methods import ListFunctions
 
         return ListFunctions(self)
+
+    @property
+    def ip(self) -> IpFunctions:
+        """Functions of addresses of IPv4 and IPv6."""
+        from whimbrel.expr.ip_methods import IpFunctions
+
+        return IpFunctions(self)
 
     @property
     def seg(self) -> SegmentFunctions:

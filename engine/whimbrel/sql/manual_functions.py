@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import AddressValueError, IPv4Network, NetmaskValueError
 from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from whimbrel.expr import Expr, Lit, greatest, least, when
+from whimbrel.errors import ExpressionError
+from whimbrel.expr import Expr, Lit, greatest, least, prefix_table, when
 from whimbrel.sql.function_names import MANUAL_FUNCTIONS
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.tables import as_table
@@ -17,8 +17,6 @@ from whimbrel.sql.text_functions import literal_text, literal_whole
 from whimbrel.stream import Stream
 
 Scalar = Callable[[Any, NameScope], Expr]
-
-MAX_PREFIXES: Final = 500
 
 _CASTS: Final[dict[str, pa.DataType]] = {
     "int": pa.int32(), "uint": pa.uint32(), "llong": pa.int64(), "ullong": pa.uint64(), "float": pa.float64(),
@@ -108,37 +106,11 @@ def _longest_prefix(address: Any, table: Any, scope: NameScope, scalar: Scalar) 
     if columns.num_columns != 2 or not pa.types.is_integer(columns.schema.types[1]):
         raise text.error("A table of prefixes has two columns: prefixes as texts, and integers.", table,
                          "Select these columns.")
-    if columns.num_rows > MAX_PREFIXES:
-        raise text.error(f"A table of prefixes has at most {MAX_PREFIXES} rows, got {columns.num_rows:,}.", table,
-                         "Join with the table instead.")
     try:
-        prefixes = [(IPv4Network(prefix), number) for prefix, number in zip(*(
-            column.to_pylist() for column in columns.columns), strict=True)]
-    except (AddressValueError, NetmaskValueError, ValueError, TypeError):
-        raise text.error(f"A prefix of {name!r} cannot be read.", table, "Write prefixes such as 10.0.0.0/8.") from None
-    ranges = _ranges(prefixes)
+        prefixes = prefix_table(columns.rename_columns(["prefix", "id"]), value="id")
+    except ExpressionError as error:
+        raise text.error(error.what, table, error.hint) from None
     found = scalar(address, scope)
-    return when(found.is_not_null()).then(_chosen(found, ranges)).otherwise(Lit(None))
-
-
-def _ranges(prefixes: list[tuple[IPv4Network, int]]) -> list[tuple[int, int]]:
-    """Where the id changes: (first address, id), in order."""
-    bounds = sorted({0, *(int(net.network_address) for net, _ in prefixes),
-                     *(int(net.broadcast_address) + 1 for net, _ in prefixes)})
-    by_length = sorted(prefixes, key=lambda each: -each[0].prefixlen)
-    found: list[tuple[int, int]] = []
-    for bound in bounds:
-        number = next((each for net, each in by_length
-                       if int(net.network_address) <= bound <= int(net.broadcast_address)), -1)
-        if not found or found[-1][1] != number:
-            found.append((bound, number))
-    return found
-
-
-def _chosen(address: Expr, ranges: list[tuple[int, int]]) -> Expr:
-    """The id of the range that an address is in, by halving."""
-    if len(ranges) == 1:
-        return Lit(ranges[0][1])
-    middle = len(ranges) // 2
-    return when(address < ranges[middle][0]).then(_chosen(address, ranges[:middle])).otherwise(
-        _chosen(address, ranges[middle:]))
+    longest = found.ip.lookup(prefixes)
+    scope.type_of(longest, address)
+    return when(found.is_not_null()).then(longest.fill_null(-1)).otherwise(Lit(None))

@@ -7,6 +7,7 @@ properties, sets of interfaces and queries of libraries.
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -150,9 +151,9 @@ def _number(source: SqlText, word: str, token: Any) -> str:
 
 
 def _address(source: SqlText, token: Any) -> str:
-    """An address of version 6 as its shortest text."""
+    """An address of version 6 as its shortest text, as packets and functions of addresses write it."""
     try:
-        return str(IPv6Address(token.text))
+        return socket.inet_ntop(socket.AF_INET6, IPv6Address(token.text).packed)
     except AddressValueError:
         raise source.error_at(f"IPV6_VAL cannot read {token.text[:60]!r}.", token.start, token.end + 1,
                               "Use an address, such as IPV6_VAL'2001:db8::1'.") from None
