@@ -21,6 +21,7 @@ from whimbrel import Stream, col
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import FUNCTION_TABLE, Call, Expr, build, children
 from whimbrel.expr.functions import StringFunctions, TimeFunctions
+from whimbrel.expr.ip_methods import IpFunctions
 from whimbrel.expr.list_methods import ListFunctions
 from whimbrel.expr.numeric_methods import NumericMethods
 from whimbrel.kernels import tier
@@ -31,7 +32,7 @@ ROW = """log = wb.from_arrow({
     "at": [0], "x": [-2.25], "y": [0.5], "n": [12], "z": [None], "s": ["Numenius phaeopus"],
     "j": ['{"a": [1.50, "x"]}'],
     "t": [datetime(2024, 2, 29, 13, 5, 7, 123456)], "d": [date(2024, 3, 11)], "l": [[3, 1, None, 3]], "w": [["a", "b"]],
-    "v": [{"a": 1, "b": 2}],
+    "v": [{"a": 1, "b": 2}], "a": ["10.1.2.3"],
 }, time="at", name="log")
 """
 ROWS = """log = wb.from_arrow({
@@ -68,6 +69,9 @@ EXAMPLES = {
     "dt.total_seconds": '(col.t - col.t.dt.floor("1d")).dt.total_seconds',
     "list.get": "col.l.list.get(-1)", "list.slice": "col.l.list.slice(0, 2)", "list.contains": "col.l.list.contains(1)",
     "list.join": 'col.w.list.join("-")',
+    "ip.to_text": "col.n.ip.to_text()", "ip.to_ipv6": 'wb.lit("::1").ip.to_ipv6()',
+    "ip.in_prefix": 'col.a.ip.in_prefix("10.0.0.0/8")', "ip.network": "col.a.ip.network(24)",
+    "ip.lookup": 'col.a.ip.lookup(wb.prefix_table({"10.0.0.0/8": "lab"}))',
     "wb.lit": "wb.lit(3)", "wb.greatest": "wb.greatest(col.x, col.y)", "wb.least": "wb.least(col.x, col.y)",
     "wb.coalesce": "wb.coalesce(col.z, col.n)", "wb.format": 'wb.format("{} of {}", col.n, col.s)',
     "wb.haversine": "wb.haversine(52.52, 13.405, 48.8566, 2.3522)",
@@ -109,7 +113,8 @@ def _functions() -> Iterator[str]:
     for title, owner, prefix, named in (
             ("Numbers", NumericMethods, "col.x.", ""), ("Any value", Expr, "col.x.", ""),
             ("Strings", StringFunctions, "col.s.str.", "str."), ("Times and dates", TimeFunctions, "col.t.dt.", "dt."),
-            ("Lists", ListFunctions, "col.l.list.", "list."), ("Several values", build, "wb.", "wb.")):
+            ("Lists", ListFunctions, "col.l.list.", "list."),
+            ("Addresses", IpFunctions, "col.a.ip.", "ip."), ("Several values", build, "wb.", "wb.")):
         members = {f"{named}{name}": member for name, member in _members(owner)}
         examples = {name: _example(name, member, prefix + name.removeprefix(named)) for name, member in members.items()}
         for text in examples.values():
