@@ -76,11 +76,12 @@ EXAMPLES = {
     "wb.coalesce": "wb.coalesce(col.z, col.n)", "wb.format": 'wb.format("{} of {}", col.n, col.s)',
     "wb.haversine": "wb.haversine(52.52, 13.405, 48.8566, 2.3522)",
     "wb.when": "wb.when(col.x > 0).then(1).otherwise(0)",
+    "wb.string_agg": 'wb.string_agg(col.n.cast("string"))',
     "wb.all": "wb.all(col.n > 2)", "wb.any": "wb.any(col.n > 2)",
     **{f"wb.bit_{each}": f"wb.bit_{each}(col.n)" for each in ("and", "or", "xor")},
 }
 """Examples of functions whose arguments matter; another function is called without arguments on a column."""
-VALUES = {"q": "0.5", "k": "2", "x": "col.x", "y": "col.y"}
+VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "k": "2", "x": "col.x", "y": "col.y"}
 """Arguments of aggregates by the names of parameters; others are columns."""
 OVER_TIME = ("whimbrel.stream.recurrences", "whimbrel.stream.time_weighted")
 """Modules of aggregates that are not those of a window's rows."""
