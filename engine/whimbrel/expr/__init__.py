@@ -11,7 +11,7 @@ from whimbrel.expr.build import (
     start_time,
     when,
 )
-from whimbrel.expr.codegen import can_fail, inlinable, predicate_source, to_source
+from whimbrel.expr.codegen import LiteralArguments, can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
@@ -69,6 +69,7 @@ __all__ = [
     "Expr",
     "Keys",
     "Lit",
+    "LiteralArguments",
     "OuterValue",
     "Reduced",
     "RowFunction",

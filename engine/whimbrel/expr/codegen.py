@@ -7,6 +7,7 @@ text is true**; inside one text that is seen to. Interpreted text runs inside ``
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, assert_never
@@ -44,6 +45,24 @@ Text = tuple[str, str | None]
 Bind = Callable[[Expr], Text]
 """Texts for a part that is computed elsewhere: a column, or an expression evaluated beforehand."""
 
+
+class LiteralArguments(ABC):
+    """Texts for parts, as :data:`Bind`; numbers that the user wrote become arguments of the generated code.
+
+    Expressions that differ only in such numbers have the same text, which is compiled once. Divisors and exponents
+    stay in the text: the compiler makes faster code for a number that it knows.
+    """
+
+    @abstractmethod
+    def __call__(self, part: Expr) -> Text:
+        """Texts for a part that is computed elsewhere."""
+
+    @abstractmethod
+    def argument(self, number: int | float) -> str:
+        """The name of the argument that has this number."""
+
+
+_WRITTEN_OUT = ("/", "//", "%", "**")
 _INT_CALLS = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul", "//": "floor_div", "%": "floor_mod"}
 _TRUTH_CALLS = {"&": "truth_and", "|": "truth_or"}
 _LONGEST_IN = 16
@@ -214,7 +233,7 @@ def can_fail(expr: Expr) -> bool:
     return any(can_fail(child) for child in children(expr))
 
 
-def _part(expr: Expr, type_: pa.DataType, schema: Schema, bind: Bind) -> Text:
+def _part(expr: Expr, type_: pa.DataType, schema: Schema, bind: Bind, *, written_out: bool = False) -> Text:
     """An operand brought to the type its place asks for."""
     if not isinstance(expr, Lit):
         value, valid = to_source(expr, schema, bind)
@@ -222,7 +241,18 @@ def _part(expr: Expr, type_: pa.DataType, schema: Schema, bind: Bind) -> Text:
     dtype = numpy_type(type_)
     if expr.value is None:
         return _number(0 if dtype is None else dtype.type(0).item(), dtype), "False"
-    return _number(physical(expr.value, type_), dtype), None
+    number = physical(expr.value, type_)
+    if not written_out and isinstance(bind, LiteralArguments) and _is_argument(number, dtype):
+        name = bind.argument(number)
+        return name if dtype == np.int64 else f"np.{dtype}({name})", None
+    return _number(number, dtype), None
+
+
+def _is_argument(number: Any, dtype: np.dtype[Any] | None) -> bool:
+    """Whether a number of this type can be an argument: an integer of 64 bits, or a float."""
+    if dtype is None or dtype == np.bool_ or isinstance(number, bool):
+        return False
+    return isinstance(number, float) if dtype.kind == "f" else isinstance(number, int) and -(2**63) <= number < 2**63
 
 
 def _number(value: Any, dtype: np.dtype[Any] | None) -> str:
@@ -284,7 +314,7 @@ def _binary(expr: Binary, schema: Schema, bind: Bind) -> Text:
     left_type, right_type, result = binary_types(
         expr, (expr.left, type_of(expr.left, schema)), (expr.right, type_of(expr.right, schema)))
     x, x_valid = _part(expr.left, left_type, schema, bind)
-    y, y_valid = _part(expr.right, right_type, schema, bind)
+    y, y_valid = _part(expr.right, right_type, schema, bind, written_out=op in _WRITTEN_OUT)
     valid = _both(x_valid, y_valid)
     if op == "^":
         return f"({x} != {y})", valid

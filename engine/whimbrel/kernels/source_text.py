@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import math
 import symtable
+import tokenize
 from collections.abc import Sequence
 
 
 def comment(text: str) -> str:
     """A user's words as a comment: on one line, whatever they hold, so that they can never be code."""
     return "# " + " ".join(text.split())
+
+
+def without_comments(text: str) -> str:
+    """The code alone: texts that differ only in what the user called things are the same code.
+
+    >>> without_comments("# total\\nx = 1  # of a\\ny = '# b'\\n")
+    "\\nx = 1\\ny = '# b'\\n"
+    """
+    lines = text.splitlines(keepends=True)
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip() + "\n"
+    return "".join(lines)
 
 
 def literal(number: float) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from whimbrel.batch import Batch
-from whimbrel.expr import SCALARS, Col, Expr, can_fail, predicate_source, to_source
+from whimbrel.expr import SCALARS, Col, Expr, LiteralArguments, can_fail, predicate_source, to_source
 from whimbrel.kernels import Compiled, load_text
-from whimbrel.kernels.source_text import comment
+from whimbrel.kernels.source_text import comment, without_comments
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import AggregateFunctions, AggregatePhase
 from whimbrel.plan.aggregate_source import SHOW, Functions, bind_steps, into, literals, outputs, stored, tuple_of
@@ -33,6 +33,8 @@ class PaneText:
     step : Compiled
     leaves : tuple of Leaf
         Columns it reads in addition to time and group.
+    numbers : tuple of int or float
+        The numbers in its expressions, which are arguments: queries that differ in them share the compiled loop.
     inline_key : Expr or None
         The single integer key that it looks up by itself; None when it is given group ids.
     timed : bool
@@ -44,6 +46,7 @@ class PaneText:
     text: str
     step: Compiled
     leaves: tuple[Leaf, ...]
+    numbers: tuple[int | float, ...]
     inline_key: Expr | None
     timed: bool
     alone: bool
@@ -56,6 +59,7 @@ class _Leaves:
     batch: Batch
     positions: dict[Any, int] = field(default_factory=dict)
     leaves: list[Leaf] = field(default_factory=list)
+    numbers: list[int | float] = field(default_factory=list)
 
     def bind(self, leaf: Expr, *under: Expr) -> tuple[str, str | None]:
         """Texts for a part; one that can fail is computed only where the conditions hold."""
@@ -79,6 +83,24 @@ class _Leaves:
     def parameters(self) -> list[str]:
         return [name for position, (_, with_nulls, _) in enumerate(self.leaves)
                 for name in ([f"c{position}", f"v{position}"] if with_nulls else [f"c{position}"])]
+
+    @property
+    def arguments(self) -> list[str]:
+        return [f"number{position}" for position in range(len(self.numbers))]
+
+
+class _Bound(LiteralArguments):
+    """Texts of the parts of one expression, some of which are computed only where conditions hold."""
+
+    def __init__(self, leaves: _Leaves, under: tuple[Expr, ...] = ()) -> None:
+        self._leaves, self._under = leaves, under
+
+    def __call__(self, part: Expr) -> tuple[str, str | None]:
+        return self._leaves.bind(part, *self._under)
+
+    def argument(self, number: int | float) -> str:
+        self._leaves.numbers.append(number)
+        return self._leaves.arguments[-1]
 
 
 def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condition: Expr | None, batch: Batch, *,
@@ -109,6 +131,7 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
     skip = ["if absent[row]:", "    continue"] if batch.absent is not None else []
     text = _render(
         title=", ".join(f"{measure.name}={measure.aggregate.show()}" for measure in measures),
+        numbers=", ".join(f"{name} = {number}" for name, number in zip(leaves.arguments, leaves.numbers, strict=True)),
         imports=[*imports,
                  *([SHOW] if any(measure.part is AggregatePhase.WHOLE for _, measure in stateful) else []),
                  *([] if alone else ["from whimbrel.kernels.primitives.hashing.prefetch import DISTANCE, prefetch",
@@ -116,8 +139,8 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
                  *(["from whimbrel.kernels.primitives.windows.panes import by_number"] if numbered else []),
                  *(f"from {SCALARS[name].__module__} import {name}" for name in used)],
         parameters=["sync", "group_of", "absent", *(["start"] if timed else []), *leaves.parameters,
-                    "hop", "offset", "direct", "table", "keys", "size", "pane", "rows", "touched", *states,
-                    "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
+                    *leaves.arguments, "hop", "offset", "direct", "table", "keys", "size", "pane", "rows", "touched",
+                    *states, "count", "out_sync", "out_group", "out_rows", *outs, "row", "closes"],
         order=["groups = by_number(rows, touched, groups)"] if numbered else [],
         states=[*states, *outs],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
@@ -126,7 +149,8 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
             [_soon("group_of", *leaves.values), *skip, *guard],
             _FIND if inline_key is not None else _number(states), body),
     )
-    return PaneText(text, load_text(text, "step", functions), tuple(leaves.leaves), inline_key, timed, alone)
+    step = load_text(without_comments(text), "step", functions)
+    return PaneText(text, step, tuple(leaves.leaves), tuple(leaves.numbers), inline_key, timed, alone)
 
 
 def _soon(*columns: str) -> str:
@@ -161,7 +185,7 @@ def _inline(key: Expr, batch: Batch) -> bool:
 
 
 def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
-    test = predicate_source(condition, leaves.batch.schema, leaves.bind)
+    test = predicate_source(condition, leaves.batch.schema, _Bound(leaves))
     return [f"if not {test}:  {comment(condition.show())}", "    continue"]
 
 
@@ -203,10 +227,10 @@ def _accumulate(number: int, measure: ScalarAccumulator, leaves: _Leaves, under:
     tests = []
     value = "1"
     if aggregate.condition is not None:
-        tests.append(predicate_source(aggregate.condition, schema, lambda leaf: leaves.bind(leaf, *under)))
+        tests.append(predicate_source(aggregate.condition, schema, _Bound(leaves, under)))
         under = (*under, aggregate.condition)
     if aggregate.expr is not None:
-        text, valid = to_source(aggregate.expr, schema, lambda leaf: leaves.bind(leaf, *under))
+        text, valid = to_source(aggregate.expr, schema, _Bound(leaves, under))
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
     started = ", start[row]" if measure.steps.timed else ""
@@ -232,7 +256,7 @@ def _emit(number: int, measure: ScalarAccumulator) -> list[str]:
     return [shown, f"{into(f's{number}_', 'group', fields)} = {literals(steps)}"]
 
 
-def _render(*, title: str, imports: list[str], parameters: list[str], states: list[str], order: list[str],
+def _render(*, title: str, numbers: str, imports: list[str], parameters: list[str], states: list[str], order: list[str],
             emit: list[str], apart: bool, rows: list[str]) -> str:
     closes = ["for position in range(groups):", *_inner([
         "group = touched[position]", "out_sync[done], out_group[done], out_rows[done] = at, group, rows[group]",
@@ -244,6 +268,7 @@ def _render(*, title: str, imports: list[str], parameters: list[str], states: li
         closes = [f"done = close({given})"]
     return "\n".join([
         comment(f"Adjacent windows: {title}"),
+        *([comment(numbers)] if numbers else []),
         "",
         "import numpy as np",
         *imports,

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from whimbrel.batch import Schema, numpy_type
-from whimbrel.expr import SCALARS, Cast, Col, Expr, OuterValue, predicate_source, registers_of, to_source, type_of
+from whimbrel.expr import (
+    SCALARS,
+    Cast,
+    Col,
+    Expr,
+    LiteralArguments,
+    OuterValue,
+    predicate_source,
+    registers_of,
+    to_source,
+    type_of,
+)
 from whimbrel.kernels import Compiled, load_text
 from whimbrel.operators.patterns.automaton import Automaton
 
@@ -37,6 +48,8 @@ class PathText:
     step : Compiled
     leaves : tuple of Expr
         What it reads of the events, computed beforehand; each is an array of values and one of validity.
+    numbers : tuple of int or float
+        The numbers in its expressions.
     parts : tuple of Expr
         What only Python can compute of an event and a run; where there is one, the loop is interpreted.
     """
@@ -44,18 +57,24 @@ class PathText:
     text: str
     step: Compiled
     leaves: tuple[Expr, ...]
+    numbers: tuple[int | float, ...]
     parts: tuple[Expr, ...]
 
 
 @dataclass
-class _Names:
+class _Names(LiteralArguments):
     """Gives each part of an expression that the text does not write out a position among the arguments."""
 
     slots: dict[str, int]
     leaves: dict[str | int, Expr] = field(default_factory=dict)
     parts: dict[str | int, Expr] = field(default_factory=dict)
+    numbers: list[int | float] = field(default_factory=list)
 
-    def bind(self, part: Expr) -> tuple[str, str | None]:
+    def argument(self, number: int | float) -> str:
+        self.numbers.append(number)
+        return f"number{len(self.numbers) - 1}"
+
+    def __call__(self, part: Expr) -> tuple[str, str | None]:
         if isinstance(part, Col) and part.name in self.slots:
             return f"r{self.slots[part.name]}[slot]", f"(q{self.slots[part.name]}[slot] == 1)"
         known = self.parts if registers_of(part) else self.leaves
@@ -76,9 +95,10 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
     names = _Names({slot.name: number for number, slot in enumerate(slots)})
     admits = [line for state, event in enumerate(automaton.events) if registers_of(event.condition)
               for line in (f"if state == {state}:",
-                           f"    return {predicate_source(event.condition, schema, names.bind)}")]
+                           f"    return {predicate_source(event.condition, schema, names)}")]
     moves = [line for state in range(len(automaton.events)) for line in _move(automaton, state, slots, schema, names)]
     columns = [name for number in range(len(names.leaves)) for name in (f"c{number}", f"v{number}")]
+    columns += [f"number{number}" for number in range(len(names.numbers))]
     own = [name for number in range(len(slots)) for name in (f"r{number}", f"q{number}")]
     emitted = [number for number, slot in enumerate(slots) if slot.shown]
     outs = [name for number in emitted for name in (f"o{number}", f"p{number}")]
@@ -98,7 +118,8 @@ def path_text(automaton: Automaton, slots: Sequence[Slot], schema: Schema, *, sk
         ends_not=f"order[to * {width}] >= 0",
         **(_GREEDY if greedy else dict.fromkeys(_GREEDY, "")),
     )
-    return PathText(text, load_text(text, "advance", {}), tuple(names.leaves.values()), tuple(names.parts.values()))
+    return PathText(text, load_text(text, "advance", {}), tuple(names.leaves.values()), tuple(names.numbers),
+                    tuple(names.parts.values()))
 
 
 def _move(automaton: Automaton, state: int, slots: Sequence[Slot], schema: Schema, names: _Names) -> list[str]:
@@ -110,7 +131,7 @@ def _move(automaton: Automaton, state: int, slots: Sequence[Slot], schema: Schem
         if changed is None:
             continue
         mine = slot.type if numpy_type(slot.type) is None or type_of(changed, schema) == slot.type else None
-        value, valid = to_source(changed if mine is not None else Cast(changed, slot.type), schema, names.bind)
+        value, valid = to_source(changed if mine is not None else Cast(changed, slot.type), schema, names)
         assign = [f"if {valid or 'True'}:", f"    r{number}[new], q{number}[new] = {value}, 1", "else:",
                   f"    r{number}[new], q{number}[new] = r{number}[0], 2"]
         if slot.source.which == "first":

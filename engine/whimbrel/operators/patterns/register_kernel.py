@@ -91,6 +91,7 @@ class PathKernel(DetectKernel):
 
     def _advance(self, rows: Batch, groups: Array, satisfied: Array, alone: Array) -> Advance:
         read = [array for leaf in self.text.leaves for array in self._leaf(leaf, rows)]
+        read += self.text.numbers
         parts = [_Parts(self, self.text.parts, rows)] if self.text.parts else []
         loop = self.text.step.interpreted if parts else self.text.step
 
