@@ -24,6 +24,7 @@ from whimbrel.expr import (
     least,
     lit,
     majority,
+    parameter,
     prefix_table,
     register,
     start_time,
@@ -34,8 +35,10 @@ from whimbrel.migration_hints import PACKAGE, absent
 from whimbrel.operators import calendar, event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
+from whimbrel.run.desk import Budget, DeskQuery
 from whimbrel.sql import sql
 from whimbrel.stream import (
+    Desk,
     LatencyBands,
     Lateness,
     Served,
@@ -58,6 +61,7 @@ from whimbrel.stream import (
     cov,
     datasets,
     dead_letters,
+    desk,
     ema,
     entropy,
     feeds,
@@ -128,8 +132,11 @@ __all__ = [
     "SEQUENCE",
     "WALL_CLOCK",
     "WHOLE",
+    "Budget",
     "Checkpoints",
     "Comparison",
+    "Desk",
+    "DeskQuery",
     "Estimate",
     "LatencyBands",
     "Lateness",
@@ -167,6 +174,7 @@ __all__ = [
     "cov",
     "datasets",
     "dead_letters",
+    "desk",
     "ema",
     "end_time",
     "entropy",
@@ -204,6 +212,7 @@ __all__ = [
     "min",
     "mode",
     "n_null",
+    "parameter",
     "prefix_table",
     "product",
     "quantile",

@@ -43,6 +43,7 @@ from whimbrel.expr.nodes import (
     When,
     lift,
 )
+from whimbrel.expr.parameter import PARAMETER, ParameterValues, parameter
 from whimbrel.expr.prefix_table import prefix_table
 from whimbrel.expr.register import REGISTER, first_of, last_of, register, registers_of, trace_step
 from whimbrel.expr.scalar_functions import SCALARS
@@ -56,6 +57,7 @@ from whimbrel.expr.types import binary_types, type_of
 __all__ = [
     "FUNCTION_TABLE",
     "MAX_DIGITS",
+    "PARAMETER",
     "REGISTER",
     "SCALARS",
     "SQL_FUNCTIONS",
@@ -71,6 +73,7 @@ __all__ = [
     "Lit",
     "LiteralArguments",
     "OuterValue",
+    "ParameterValues",
     "Reduced",
     "RowFunction",
     "Unary",
@@ -107,6 +110,7 @@ __all__ = [
     "majority",
     "named_columns",
     "named_words",
+    "parameter",
     "physical",
     "predicate",
     "predicate_source",

@@ -58,7 +58,7 @@ class LiteralArguments(ABC):
         """Texts for a part that is computed elsewhere."""
 
     @abstractmethod
-    def argument(self, number: int | float) -> str:
+    def argument(self, number: float) -> str:
         """The name of the argument that has this number."""
 
 
@@ -66,8 +66,8 @@ _WRITTEN_OUT = ("/", "//", "%", "**")
 _INT_CALLS = {"+": "checked_add", "-": "checked_sub", "*": "checked_mul", "//": "floor_div", "%": "floor_mod"}
 _TRUTH_CALLS = {"&": "truth_and", "|": "truth_or"}
 _LONGEST_IN = 16
-_NEVER_FAIL = ("is_null", "is_not_null", "is_in", "between", "fill_null", "start_time", "end_time", "log", "exp",
-               "sin", "cos", "sign", "str.", "dt.")
+_NEVER_FAIL = ("is_null", "is_not_null", "is_in", "between", "fill_null", "start_time", "end_time", "parameter", "log",
+               "exp", "sin", "cos", "sign", "str.", "dt.")
 
 
 def to_source(expr: Expr, schema: Schema, bind: Bind) -> Text:

@@ -294,6 +294,9 @@ def _call(expr: Call, scope: Scope) -> Value:
     match expr.function:
         case "is_in":
             return _is_in(expr, x, scope)
+        case "parameter":
+            at: Value = expr.options[0].at(x.data, x.type)
+            return at
         case "field":
             inside = Column.from_arrow(plain_array(pc.struct_field(x.arrow(), [expr.options[0]])))
             return from_column(inside)

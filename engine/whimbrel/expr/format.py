@@ -87,6 +87,8 @@ def _argument(expr: Expr) -> str:
 def _call(call: Call) -> str:
     if not call.args:
         return f"{call.function}()"
+    if call.function == "parameter":
+        return f"parameter({call.options[0]!r})"
     if call.function in ("greatest", "least", "haversine"):
         return f"{call.function}({', '.join(map(_argument, call.args))})"
     if call.function.startswith("seg."):

@@ -385,6 +385,9 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             return x
         case "dt.at_time_zone":
             return type_in_zone(expr, x)
+        case "parameter":
+            found: pa.DataType = expr.options[0].type
+            return found
         case "try_cast":
             return cast_type(expr, x, data_type(expr.options[0], expr))
         case function if function in FUNCTION_TABLE:

@@ -15,10 +15,10 @@ def comment(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The code alone: texts that differ only in what the user called things are the same code.
+    r"""The code alone: texts that differ only in what the user called things are the same code.
 
-    >>> without_comments("# total\\nx = 1  # of a\\ny = '# b'\\n")
-    "\\nx = 1\\ny = '# b'\\n"
+    >>> without_comments("# total\nx = 1  # of a\ny = '# b'\n")
+    "\nx = 1\ny = '# b'\n"
     """
     lines = text.splitlines(keepends=True)
     for token in tokenize.generate_tokens(io.StringIO(text).readline):

@@ -25,7 +25,7 @@ from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
 from whimbrel.optimize.recompute_late import recompute_late
 from whimbrel.optimize.share_sources import share_sources
-from whimbrel.optimize.share_subplans import share_subplans
+from whimbrel.optimize.share_subplans import SharedNodes, share_subplans
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.optimize.two_phase_aggregate import split_windows
@@ -86,6 +86,6 @@ def _settle(node: Node) -> Node:
 
 
 __all__ = [
-    "RULES", "FirstRows", "borders", "cut_sources", "first_rows", "has_first_samples", "notes_on_loops", "optimize",
-    "optimize_together", "plan_notation", "with_first_samples",
+    "RULES", "FirstRows", "SharedNodes", "borders", "cut_sources", "first_rows", "has_first_samples",
+    "notes_on_loops", "optimize", "optimize_together", "plan_notation", "with_first_samples",
 ]

@@ -3,7 +3,7 @@
 from whimbrel.plan.aggregate import Aggregate, AggregateFunctions, AggregatePhase, ByColumns, State, TwoPasses
 from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.explain import explain, explain_together, readable
-from whimbrel.plan.expressions import reads_exactly, reads_lifetime
+from whimbrel.plan.expressions import reads_exactly, reads_lifetime, with_parts
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
 from whimbrel.plan.graph import Node, replace_parts, rewrite, walk
@@ -31,6 +31,7 @@ from whimbrel.plan.source import (
     UnsortedSource,
     WithOrdering,
 )
+from whimbrel.plan.structure import structure
 from whimbrel.plan.value_state import ListSummary, Multiset, Objects, Sketch, SketchState, is_ordered
 
 __all__ = [
@@ -102,7 +103,9 @@ __all__ = [
     "recorded",
     "replace_parts",
     "rewrite",
+    "structure",
     "times_needed",
     "used_by",
     "walk",
+    "with_parts",
 ]

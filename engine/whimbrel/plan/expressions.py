@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar, cast
 
 from whimbrel.expr import Expr, Reduced, lifetime_of
 from whimbrel.plan.lineage import Exact
 from whimbrel.plan.operator import Operator
+
+T = TypeVar("T")
 
 
 def reads_lifetime(op: Operator) -> frozenset[str]:
@@ -33,3 +35,40 @@ def _expressions(value: Any) -> Iterator[Expr]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from _expressions(getattr(value, field.name))
+
+
+def with_parts(value: T, change: Callable[[Any], Any]) -> T:
+    """Replace parts of an operator or an expression, however deep they stand in its fields.
+
+    Parameters
+    ----------
+    value : operator, expression, or what their fields hold
+    change : callable
+        Called for each part, outer ones first. What it answers stands for the part; None: look inside.
+
+    Returns
+    -------
+    as `value`
+        The value itself where nothing was replaced.
+    """
+    made: Any = change(value)
+    if made is None:
+        made = _with_inner_parts(value, change)
+    return cast(T, made)
+
+
+def _with_inner_parts(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Mapping):
+        named = {key: with_parts(part, change) for key, part in value.items()}
+        return value if all(named[key] is part for key, part in value.items()) else named
+    if isinstance(value, tuple | list):
+        items = [with_parts(part, change) for part in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        known = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        new = {name: with_parts(part, change) for name, part in known.items()}
+        changed = {name: part for name, part in new.items() if part is not known[name]}
+        return replace(value, **changed) if changed else value
+    return value

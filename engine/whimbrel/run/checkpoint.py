@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from whimbrel.errors import CheckpointError, DamagedCheckpointError
+from whimbrel.errors import CheckpointError
 from whimbrel.expr import functions_in, identity
 from whimbrel.kernels import state_of
 from whimbrel.plan import Node, Operator, Source, Token, walk
 from whimbrel.run.execution import Execution
-from whimbrel.run.state_file import read_state, write_state
+from whimbrel.run.state_folder import check_sums, found_folder, has_sums, read_file, write_folder
 
-_FORMAT = 14
+FORMAT = 14
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
-_SUMS = "sums.json"
-_DAMAGED = "Restore an older checkpoint, or run the query from the start: this one is damaged."
 
 
 def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Token] = ()) -> None:
@@ -37,43 +31,16 @@ def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Toke
     CheckpointError
         When `path` holds something else, or cannot be written.
     """
-    folder = Path(path)
-    where = f"checkpoint({str(path)!r})"
-    try:
-        _save(session, folder, where, tokens)
-    except OSError as error:
-        shutil.rmtree(_sibling(folder, "partial"), ignore_errors=True)
-        raise CheckpointError(f"Cannot write {str(path)!r}: {error.strerror or error}.", where=where,
-                              hint="Use a folder that can be created, on a disk with free space.") from error
-
-
-def _save(session: Execution, folder: Path, where: str, tokens: Sequence[Token]) -> None:
-    if folder.exists() and not (folder / _RUN).is_file():
-        raise CheckpointError(f"{str(folder)!r} exists and does not hold a checkpoint.", where=where,
-                              hint="Use a folder that does not exist, or the checkpoint to replace.")
-    fresh, previous = _sibling(folder, "partial"), _sibling(folder, "previous")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    for number, kernel in enumerate(session.pipeline.kernels):
-        write_state(fresh / _name(number), state_of(kernel))
-    write_state(fresh / _RUN, {"format": _FORMAT, "version": version("whimbrel"),
-                               "queries": describe_plans(session.plans), "runs": _kernels(session),
-                               "last": _last_steps(session.plans), "left": sorted(session.left),
-                               "sent_watermarks": session.pipeline.sent_watermarks,
-                               "settled": [answer.settled_rows for answer in session.answers],
-                               "offsets": {str(source): json.dumps(offset)
-                                           for source, offset in session.reader.offsets.items()},
-                               "tokens": [json.dumps(token) for token in tokens]})
-    sums = {file.name: _sum(file) for file in sorted(fresh.iterdir())}
-    (fresh / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
-    for file in (*fresh.iterdir(), fresh):
-        _sync(file)
-    shutil.rmtree(previous, ignore_errors=True)
-    if folder.exists():
-        folder.rename(previous)
-    fresh.rename(folder)
-    _sync(folder.parent)
-    shutil.rmtree(previous, ignore_errors=True)
+    states = {_name(number): state_of(kernel) for number, kernel in enumerate(session.pipeline.kernels)}
+    states[_RUN] = {"format": FORMAT, "version": version("whimbrel"),
+                    "queries": describe_plans(session.plans), "runs": _kernels(session),
+                    "last": _last_steps(session.plans), "left": sorted(session.left),
+                    "sent_watermarks": session.pipeline.sent_watermarks,
+                    "settled": [answer.settled_rows for answer in session.answers],
+                    "offsets": {str(source): json.dumps(offset)
+                                for source, offset in session.reader.offsets.items()},
+                    "tokens": [json.dumps(token) for token in tokens]}
+    write_folder(Path(path), states, _RUN, f"checkpoint({str(path)!r})")
 
 
 def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
@@ -91,59 +58,29 @@ def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:
     DamagedCheckpointError
         When its files are missing or have changed.
     """
-    folder, where = Path(path), f"restore({str(path)!r}, ...)"
-    if not folder.exists():  # the machine went down between the two renames
-        folder = _sibling(folder, "previous")
-    if not (folder / _RUN).is_file():
-        raise DamagedCheckpointError(f"There is no checkpoint in {str(path)!r}.", where=where,
-                                     hint="Write one with run.checkpoint(path).")
-    has_sums = (folder / _SUMS).is_file()
-    if has_sums:
-        _check_sums(folder, where)
-    run = _read(folder / _RUN, where)
-    _check_version(run, where)
-    if not has_sums:  # which is no damage in other versions
-        _check_sums(folder, where)
+    where = f"restore({str(path)!r}, ...)"
+    folder = found_folder(Path(path), _RUN, where)
+    if has_sums(folder):
+        check_sums(folder, where)
+    run = read_file(folder / _RUN, where)
+    check_version(run, where)
+    if not has_sums(folder):  # which is no damage in other versions
+        check_sums(folder, where)
     _check(run, session.plans, _kernels(session), where)
     for number, kernel in enumerate(session.pipeline.kernels):
-        kernel.restore_state(_read(folder / _name(number), where).parts)
+        kernel.restore_state(read_file(folder / _name(number), where).parts)
     offsets = {int(source): json.loads(offset) for source, offset in run["offsets"].items()}
     session.resume(run["sent_watermarks"], run["settled"], run["left"], offsets)
     return [json.loads(token) for token in run["tokens"]]
 
 
-def _check_sums(folder: Path, where: str) -> None:
-    """Hold each file against what was written, so that no bit of it is believed that has changed."""
-    try:
-        sums = json.loads((folder / _SUMS).read_text(encoding="utf-8"))
-        changed = [name for name, known in sums.items() if _sum(folder / name) != known]
-    except (OSError, ValueError, AttributeError) as error:
-        raise DamagedCheckpointError(f"Cannot read {str(folder)!r}: {' '.join(str(error).split())[:120]}",
-                                     where=where, hint=_DAMAGED) from error
-    if changed:
-        raise DamagedCheckpointError(f"{changed[0]} in {str(folder)!r} has changed since it was written.", where=where,
-                                     hint=_DAMAGED)
-
-
-def _sum(file: Path) -> str:
-    with file.open("rb") as text:
-        return hashlib.file_digest(text, "sha256").hexdigest()
-
-
-def _read(file: Path, where: str) -> Any:
-    try:
-        return read_state(file)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise DamagedCheckpointError(f"Cannot read {str(file)!r}: {' '.join(str(error).split())[:120]}", where=where,
-                                     hint=_DAMAGED) from error
-
-
-def _check_version(run: dict[str, Any], where: str) -> None:
+def check_version(run: dict[str, Any], where: str) -> None:
+    """Refuse what another version or format has written."""
     made_by = f"{run['format']}, {run['version']}"
-    here = f"{_FORMAT}, {version('whimbrel')}"
+    here = f"{FORMAT}, {version('whimbrel')}"
     if made_by != here:
         raise CheckpointError(f"The checkpoint was written by whimbrel {run['version']} (format {run['format']}); this "
-                              f"is {version('whimbrel')} (format {_FORMAT}).", where=where,
+                              f"is {version('whimbrel')} (format {FORMAT}).", where=where,
                               hint="Restore it with the version that wrote it, or run the query from the start.")
 
 
@@ -210,16 +147,3 @@ def _source(source: Source) -> str:
 
 def _name(number: int) -> str:
     return f"step-{number:02}.arrow"
-
-
-def _sibling(folder: Path, word: str) -> Path:
-    return folder.with_name(f".{folder.name}.{word}")
-
-
-def _sync(path: Path) -> None:
-    """Wait until it is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -62,7 +62,7 @@ class Pipeline:
         self.needs = [frozenset(self._position[id(node)] for node in plan.walk()) for plan in plans]
         self.sources: list[Source] = []
         self.entries: list[int] = []
-        self._kernels = [_kernel(node) for node in self.nodes]
+        self._kernels = [make_kernel(node) for node in self.nodes]
         for number, node in enumerate(self.nodes):
             if isinstance(node.op, Source):
                 self.sources.append(node.op)
@@ -84,7 +84,7 @@ class Pipeline:
     def keep(self, plans: Collection[int]) -> None:
         """Work for these plans only, by number, from now on; what the others remember is forgotten."""
         needed = self._needed(plans)
-        self._kernels = [kernel if number in needed else _kernel(self.nodes[number])
+        self._kernels = [kernel if number in needed else make_kernel(self.nodes[number])
                          for number, kernel in enumerate(self._kernels)]
         self._failed -= set(range(len(self.nodes))) - needed
         self._join_up(plans)
@@ -348,8 +348,12 @@ class Pipeline:
         for plan in self._plans:
             if number in self.needs[plan]:
                 self.failures.setdefault(plan, error)
-        if self._plans <= self.failures.keys():
+        if self._all_failed():
             raise error
+
+    def _all_failed(self) -> bool:
+        """Whether nothing is left to do."""
+        return self._plans <= self.failures.keys()
 
 
 def _items(batch: Batch) -> int:
@@ -364,7 +368,8 @@ def _items(batch: Batch) -> int:
     return most
 
 
-def _kernel(node: Node) -> Kernel:
+def make_kernel(node: Node) -> Kernel:
+    """The kernel of a node, which has seen no rows."""
     if isinstance(node.op, Source):
         return EdgeIngress(node.op) if node.op.edges else Ingress(node.op)
     return node.op.kernel(*(below.schema for below in node.inputs))

@@ -108,7 +108,7 @@ class Loop:
             state = self._read()
             self._keep_last()
         except Exception as error:  # noqa: BLE001 - a bug must show in the view, not die with the thread
-            self._error = _as_whimbrel_error(error)
+            self._error = as_whimbrel_error(error)
         finally:
             state = state if self._error is None else "failed"
             self.session.close()
@@ -223,7 +223,7 @@ class Loop:
         with self._changed:
             for number, error in failures.items():
                 if self.shown[number].state != "failed":
-                    self._end(self.shown[number], "failed", _as_whimbrel_error(error))
+                    self._end(self.shown[number], "failed", as_whimbrel_error(error))
                     self.session.leave(number)
                     self._changed.notify_all()
 
@@ -340,7 +340,8 @@ class Loop:
             shown.ended.wait()
 
 
-def _as_whimbrel_error(error: Exception) -> WhimbrelError:
+def as_whimbrel_error(error: Exception) -> WhimbrelError:
+    """An error as one of this project: any other is a bug of it."""
     if isinstance(error, WhimbrelError):
         return error
     wrapped = WhimbrelError(f"{type(error).__name__}: {error}", hint="Report this error: it is a bug in whimbrel.")

@@ -26,6 +26,7 @@ from whimbrel.stream.aggregates import (
     window_start,
 )
 from whimbrel.stream.combined_aggregates import geometric_mean, n_null, weighted_mean
+from whimbrel.stream.desk import Desk, desk
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
@@ -45,6 +46,7 @@ from whimbrel.stream.stream import LatencyBands, Stream
 from whimbrel.stream.time_weighted import integral, time_in, time_mean
 
 __all__ = [
+    "Desk",
     "LatencyBands",
     "Lateness",
     "Served",
@@ -68,6 +70,7 @@ __all__ = [
     "cov",
     "datasets",
     "dead_letters",
+    "desk",
     "ema",
     "entropy",
     "feeds",

@@ -102,7 +102,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_one_before(tmp_path: Pat
         raise OSError("no space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("whimbrel.run.checkpoint.write_state", full)
+        broken.setattr("whimbrel.run.state_folder.write_state", full)
         with pytest.raises(CheckpointError, match="no space left"):
             run.checkpoint(tmp_path / "run")
     assert run.state == "running"

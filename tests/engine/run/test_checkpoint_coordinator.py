@@ -26,7 +26,7 @@ from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.run import full_disk, killed
 from whimbrel.connect.sinks.json_rows import json_rows
 from whimbrel.errors import CheckpointError, PlanError, SinkError
-from whimbrel.run import checkpoint
+from whimbrel.run import state_folder
 
 
 def rows(first: int, stop: int) -> list[dict[str, int]]:
@@ -166,7 +166,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "_sync", full)
+    monkeypatch.setattr(state_folder, "_sync", full)
     with pytest.raises(CheckpointError, match="No space left"):
         run.checkpoint(tmp_path / "point")
     assert list(tmp_path.iterdir()) == []

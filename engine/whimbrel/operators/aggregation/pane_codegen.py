@@ -98,7 +98,7 @@ class _Bound(LiteralArguments):
     def __call__(self, part: Expr) -> tuple[str, str | None]:
         return self._leaves.bind(part, *self._under)
 
-    def argument(self, number: int | float) -> str:
+    def argument(self, number: float) -> str:
         self._leaves.numbers.append(number)
         return self._leaves.arguments[-1]
 

@@ -235,8 +235,9 @@ class PaneKernel(Kernel):
         integers = _NO_KEYS if text.inline_key is None else self.keys.columns[0].integers
         stateful = [(measure, out) for measure, out in zip(self.measures, self._outs(), strict=True)
                     if isinstance(measure, ScalarAccumulator) and not measure.counts_rows]
-        return [*text.numbers, self.grid.hop, self.grid.offset, integers.direct, integers.table, integers.keys, integers.size,
-                self.pane, self.rows, self.touched, *(array for measure, _ in stateful for array in measure.state),
+        return [*text.numbers, self.grid.hop, self.grid.offset, integers.direct, integers.table, integers.keys,
+                integers.size, self.pane, self.rows, self.touched,
+                *(array for measure, _ in stateful for array in measure.state),
                 self.schedule.count, self.schedule.sync, self.schedule.group, self.schedule.rows,
                 *(array for _, out in stateful for array in out)]
 

@@ -70,7 +70,7 @@ class _Names(LiteralArguments):
     parts: dict[str | int, Expr] = field(default_factory=dict)
     numbers: list[int | float] = field(default_factory=list)
 
-    def argument(self, number: int | float) -> str:
+    def argument(self, number: float) -> str:
         self.numbers.append(number)
         return f"number{len(self.numbers) - 1}"
 

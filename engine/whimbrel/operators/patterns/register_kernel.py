@@ -90,8 +90,7 @@ class PathKernel(DetectKernel):
         return self.tables[str(type_)]
 
     def _advance(self, rows: Batch, groups: Array, satisfied: Array, alone: Array) -> Advance:
-        read = [array for leaf in self.text.leaves for array in self._leaf(leaf, rows)]
-        read += self.text.numbers
+        read = [*(array for leaf in self.text.leaves for array in self._leaf(leaf, rows)), *self.text.numbers]
         parts = [_Parts(self, self.text.parts, rows)] if self.text.parts else []
         loop = self.text.step.interpreted if parts else self.text.step
 

@@ -1,0 +1,247 @@
+"""Checkpoints of a desk, and the journal of changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from collections import deque
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+from whimbrel.errors import CheckpointError, DamagedCheckpointError
+from whimbrel.kernels import state_of
+from whimbrel.plan import Node
+from whimbrel.run.checkpoint import FORMAT, check_version, describe_plans
+from whimbrel.run.checkpoint_coordinator import Checkpoints
+from whimbrel.run.desk.desk_query import DeskQuery
+from whimbrel.run.desk.desk_session import DeskSession
+from whimbrel.run.folder_lock import locked
+from whimbrel.run.state_folder import check_sums, found_folder, read_file, write_folder
+
+_DESK = "desk.arrow"
+_JOURNAL = "journal.jsonl"
+_DIGITS = 9
+_KERNELS_A_FILE = 64
+
+
+class DeskCheckpoints:
+    """Saves a desk in a folder, query by query, so that one with other queries resumes from it.
+
+    Each change by a user is written to the journal before it takes effect. After a kill the newest valid checkpoint and
+    the journal together give the same values and the same times.
+
+    Parameters
+    ----------
+    checkpoints : Checkpoints
+
+    Attributes
+    ----------
+    skipped : list of str
+        Damaged checkpoints.
+    failed : CheckpointError or None
+        Error of the last checkpoint; the desk tries again.
+    """
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self._folder = Path(checkpoints.folder)
+        self.skipped: list[str] = []
+        self.failed: CheckpointError | None = None
+        self._lock: IO[bytes] | None = locked(self._folder)
+        self._number = 0
+        self._due = 0.0
+        self._entries: list[dict[str, Any]] = _read_journal(self._folder / _JOURNAL)
+        self._saved: dict[str, Any] = {}
+        self._states: list[Any] = []
+        self._kept: deque[Mapping[int, Any]] = deque(maxlen=checkpoints.keep)
+        self._where = f"Checkpoints({str(self._folder)!r})"
+
+    def open(self, session: DeskSession) -> None:
+        """Bring the sources to where the newest valid checkpoint has them."""
+        found: dict[str, Any] | None = None
+        for folder in reversed(self._written()):
+            self._number = max(self._number, int(folder.name))
+            try:
+                found, self._states = self._read(folder)
+                break
+            except DamagedCheckpointError:
+                self.skipped.append(folder.name)
+        if found is None and self.skipped:
+            raise CheckpointError(f"All {len(self.skipped)} checkpoints are damaged.", where=self._where,
+                                  hint="Use another folder to start from the beginning.")
+        if found is not None:
+            self._restore_sources(session, found)
+            self._saved = dict(found["queries"])
+        for entry in self._entries[0 if found is None else found["journal"]:]:
+            self._apply(entry)
+
+    def _read(self, folder: Path) -> tuple[dict[str, Any], list[Any]]:
+        folder = found_folder(folder, _DESK, self._where)
+        check_sums(folder, self._where)
+        desk = read_file(folder / _DESK, self._where)
+        check_version(desk, self._where)
+        states = [state for number in range(desk["files"]) for state in read_file(folder / _name(number), self._where)]
+        return desk, states
+
+    def _restore_sources(self, session: DeskSession, found: dict[str, Any]) -> None:
+        written, now = found["sources"], describe_plans(list(session.sources.values()))
+        if written != now:
+            raise CheckpointError(f"The checkpoint is of a desk that reads {', '.join(written)}.", where=self._where,
+                                  hint="Make the desk with the same sources, in their order.")
+        for number, (index, sent) in zip(session.pipeline.entries, found["reading"], strict=True):
+            session.pipeline.kernels[number].restore_state(self._states[index].parts)
+            session.pipeline.sent_watermarks[number] = sent
+        session.reader.resume(offsets={int(source): json.loads(offset) for source, offset in found["offsets"].items()})
+
+    def _apply(self, entry: dict[str, Any]) -> None:
+        """What a user did after the checkpoint."""
+        name = entry["name"]
+        match entry["did"]:
+            case "add":
+                self._saved[name] = {"since": entry["since"], "steps": entry["steps"], "sets": []}
+            case "remove":
+                self._saved.pop(name, None)
+            case "set":
+                self._saved[name].setdefault("sets", []).append((entry["values"], entry["times"]))
+
+    def begin(self, session: DeskSession) -> None:
+        """Forget saved queries that were not added again."""
+        for name in list(self._saved):
+            self.record({"did": "remove", "name": name})
+        self._saved, self._states = {}, []
+        session.reader.save_offsets()
+        self._due = time.monotonic() + self._checkpoints.every_s
+
+    def since(self, name: str, plan: Node) -> dict[str, int] | None:
+        """From when a saved query reads rows; None if there is none of this name.
+
+        Raises
+        ------
+        CheckpointError
+            When the saved query of this name is another one.
+        """
+        saved = self._saved.get(name)
+        if saved is None:
+            return None
+        for old, new in zip(saved["steps"], [*describe_plans([plan]), ""], strict=False):
+            if old != new:
+                raise CheckpointError(f"The saved query {name!r} is another one: it has {_words(old)}.",
+                                      where=f"desk.add({name!r}, ...)",
+                                      hint="Use another name, or add the query as it was and remove it.")
+        return dict(saved["since"])
+
+    def restore(self, session: DeskSession, query: DeskQuery) -> None:
+        """Give a query that was just added its saved state."""
+        saved = self._saved.pop(query.name)
+        if "kernels" in saved:
+            pipeline = session.pipeline
+            nodes = list(query.root.walk())
+            for node, index, sent in zip(nodes, saved["kernels"], saved["sent"], strict=True):
+                number = pipeline.position(node)
+                if number not in pipeline.entries:
+                    pipeline.kernels[number].restore_state(self._states[index].parts)
+                    pipeline.sent_watermarks[number] = sent
+            pipeline.newest[query.number] = saved["newest"]
+            query.answer.resume(saved["settled"])
+        for name, (changes, newest) in saved.get("parameters", {}).items():
+            values = query.parameter_values[name]
+            values.changes, values.newest = [(at, value) for at, value in changes], newest
+        for values, times in saved.get("sets", ()):
+            for name, value in values.items():
+                query.parameter_values[name].set(value, times[name])
+        if saved.get("state") in ("failed", "stopped"):
+            session.end_as_before(query, saved["state"], saved["error"])
+
+    def record(self, entry: dict[str, Any]) -> None:
+        """Write down what a user does, before it takes effect."""
+        self._entries.append(entry)
+        try:
+            with (self._folder / _JOURNAL).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise CheckpointError(f"Cannot write the journal: {error.strerror or error}.", where=self._where,
+                                  hint="Use a writable folder on a disk with free space.") from error
+
+    def write_when_due(self, session: DeskSession) -> None:
+        """Write a checkpoint if it is time."""
+        if time.monotonic() >= self._due:
+            session.complete()
+            self.write(session)
+
+    def write(self, session: DeskSession, *, last: bool = False) -> None:
+        """Write a checkpoint; what feeds can forget is acknowledged."""
+        self._due = time.monotonic() + self._checkpoints.every_s
+        self._number += 1
+        try:
+            write_folder(self._folder / f"{self._number:0{_DIGITS}}", self._state(session), _DESK, self._where)
+        except CheckpointError as error:
+            self.failed = error
+            if last:
+                raise
+            return
+        self.failed = None
+        self._kept.append(session.reader.offsets)
+        oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
+        session.reader.acknowledge(self._kept[-1], self._kept[-1] if last else oldest)
+        valid = [each for each in self._written() if each.name not in self.skipped]
+        for folder in valid[:-self._checkpoints.keep]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _state(self, session: DeskSession) -> dict[str, Any]:
+        pipeline = session.pipeline
+        numbers = sorted({*pipeline.entries, *(number for plan in pipeline.plans for number in pipeline.needs[plan])})
+        index = {number: place for place, number in enumerate(numbers)}
+        states = [state_of(pipeline.kernels[number]) for number in numbers]
+        files = [states[at : at + _KERNELS_A_FILE] for at in range(0, len(states), _KERNELS_A_FILE)]
+        queries = {}
+        for query in session.queries.values():
+            saved: dict[str, Any] = {
+                "steps": describe_plans([query.plan]), "since": query.since, "state": query.state,
+                "error": None if query.error is None else query.error.what, "settled": query.rows,
+                "parameters": {name: (values.changes, values.newest)
+                               for name, values in query.parameter_values.items()}}
+            if query.state in ("running", "finished"):
+                held = [pipeline.position(node) for node in query.root.walk()]
+                saved |= {"kernels": [index[number] for number in held], "newest": pipeline.newest[query.number],
+                          "sent": [pipeline.sent_watermarks[number] for number in held]}
+            queries[query.name] = saved
+        desk = {"format": FORMAT, "version": version("whimbrel"), "journal": len(self._entries), "files": len(files),
+                "sources": describe_plans(list(session.sources.values())), "queries": queries,
+                "reading": [(index[number], pipeline.sent_watermarks[number]) for number in pipeline.entries],
+                "offsets": {str(source): json.dumps(offset) for source, offset in session.reader.offsets.items()}}
+        return {**{_name(number): file for number, file in enumerate(files)}, _DESK: desk}
+
+    def _written(self) -> list[Path]:
+        return sorted(each for each in self._folder.iterdir() if re.fullmatch(rf"[0-9]{{{_DIGITS}}}", each.name))
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def _name(number: int) -> str:
+    return f"steps-{number:03}.arrow"
+
+
+def _words(step: str) -> str:
+    return re.sub(r" of \d+(, \d+)*$", "", step)
+
+
+def _read_journal(file: Path) -> list[dict[str, Any]]:
+    """Its entries; a last line that was not finished is removed."""
+    if not file.is_file():
+        return []
+    text = file.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        file.write_text(whole, encoding="utf-8")
+    return [json.loads(line) for line in whole.splitlines()]

@@ -1,0 +1,92 @@
+"""One query of a desk, for its users."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from whimbrel.errors import WhimbrelError
+from whimbrel.expr import ParameterValues
+from whimbrel.plan import Node
+from whimbrel.run.desk.budget import Budget
+from whimbrel.run.metrics import Metrics, Snapshot
+from whimbrel.run.query_result import Answer
+
+T = TypeVar("T")
+
+DeskQueryState = Literal["running", "finished", "failed", "stopped"]
+
+
+class DeskQuery:
+    """A named query of a desk: its result, state and cost.
+
+    Attributes
+    ----------
+    name : str
+    since : dict of str to int
+        By source, in its ticks: the first time from which the query reads rows. Sources that it reads from their
+        beginning are left out.
+    state : {"running", "finished", "failed", "stopped"}
+    error : WhimbrelError or None
+        The error that ended a failed query, or the limit that stopped it.
+    """
+
+    def __init__(self, name: str, plan: Node, budget: Budget | None, do: Callable[[Callable[[], Any]], Any]) -> None:
+        self.name, self.plan, self.budget = name, plan, budget
+        self.since: dict[str, int] = {}
+        self.state: DeskQueryState = "running"
+        self.error: WhimbrelError | None = None
+        self.number = -1
+        self.answer: Answer
+        self.root: Node
+        self.parameter_values: Mapping[str, ParameterValues] = {}
+        self.reads: frozenset[str] = frozenset()
+        self.last: Snapshot | None = None
+        self.last_seconds = 0.0
+        self.now: Callable[[DeskQuery], tuple[Snapshot, float]]
+        self._do = do
+
+    def _current(self) -> tuple[Snapshot, float]:
+        return (self.last, self.last_seconds) if self.last is not None else self.now(self)
+
+    def snapshot(self) -> Snapshot:
+        """Take a snapshot: the current result, settled rows first."""
+        found: Snapshot = self._do(lambda: self._current()[0])
+        return found
+
+    @property
+    def table(self) -> pa.Table:
+        """The current result."""
+        return self.snapshot().table
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counters of the query.
+
+        Rows that were read are those of the whole desk.
+        """
+        return self.snapshot().metrics
+
+    @property
+    def rows(self) -> int:
+        """Number of settled result rows."""
+        return self.answer.settled_rows
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of work on its steps.
+
+        The time of a shared step is divided by the number of its queries.
+        """
+        found: float = self._do(lambda: self._current()[1])
+        return found
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The newest value of each parameter."""
+        return {name: values.newest_value for name, values in self.parameter_values.items()}
+
+    def __repr__(self) -> str:
+        return f"<query {self.name!r}: {self.state}{'' if self.error is None else f'; {self.error.what}'}>"

@@ -1,0 +1,309 @@
+"""Read sources once for queries that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from whimbrel.clock import INF, MIN_TIME, finest, ticks_per_second
+from whimbrel.errors import PlanError, WhimbrelError, near_match
+from whimbrel.optimize import SharedNodes
+from whimbrel.plan import Node, Source, check_shown, walk
+from whimbrel.run.desk.budget import Budget
+from whimbrel.run.desk.desk_pipeline import DeskPipeline
+from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
+from whimbrel.run.desk.desk_sources import NamedRows, following, on_desk, with_own_parameters
+from whimbrel.run.metrics import Snapshot
+from whimbrel.run.query_result import Answer
+from whimbrel.run.run_loop import as_whimbrel_error
+from whimbrel.run.source_reader import SourceReader
+
+
+class DeskSession:
+    """The queries of a desk and the one reading of its sources. It belongs to one thread.
+
+    Parameters
+    ----------
+    sources : sequence of Node
+        All sources that queries may read.
+    keep_rows : int
+        Settled result rows to keep per query.
+    do : callable
+        Calls a function on the thread of the session.
+
+    Attributes
+    ----------
+    queries : dict of str to DeskQuery
+        In the order in which they were added.
+    """
+
+    def __init__(self, sources: Sequence[Node], keep_rows: int, do: Callable[[Callable[[], Any]], Any]) -> None:
+        self.sources = {_name(node): node for node in sources}
+        self.pipeline = DeskPipeline(*self.sources.values())
+        self.queries: dict[str, DeskQuery] = {}
+        self._keep_rows, self._do = keep_rows, do
+        self._named = {node.op: Node(NamedRows(name, node.schema, time=_source(node).time, source=_source(node)))
+                       for name, node in self.sources.items()}
+        self._shared = SharedNodes()
+        self._answers: dict[int, Answer] = {}
+        self._reader: SourceReader | None = None
+        self._open = 0
+        units = [node.schema.unit for node in self.sources.values()]
+        self._per_second = None if None in units else ticks_per_second(finest(units))
+
+    @property
+    def reader(self) -> SourceReader:
+        """Reads the sources; made when it is first asked for."""
+        if self._reader is None:
+            self._reader = SourceReader(self.pipeline)
+        return self._reader
+
+    @property
+    def began(self) -> bool:
+        """Whether reading has begun."""
+        return self._reader is not None
+
+    @property
+    def finished(self) -> bool:
+        return self.reader.finished
+
+    def add(self, name: str, plan: Node, budget: Budget | None, since: Mapping[str, int] | None = None) -> DeskQuery:
+        """Add a query, which reads rows from now on, or from given times on."""
+        check_shown(plan)
+        own, parameters = with_own_parameters(plan, self._per_second)
+        named = own.rewrite(self._to_named)
+        query = DeskQuery(name, plan, budget, self._do)
+        begins = dict(since) if since is not None else self._begins_now(named)
+        attached = on_desk(named, self._rows, lambda rows: begins.get(rows.name))
+        query.since, query.parameter_values, query.now = begins, parameters, self._now
+        query.reads = frozenset(rows.name for rows in _named_rows(named) if rows.of is None)
+        query.root = self._share(attached)
+        query.number = self._number_of(query)
+        if query.number not in self._answers:
+            self._answers[query.number] = Answer(plan, self.pipeline, query.number, self._keep_rows)
+        query.answer = self._answers[query.number]
+        self.queries[name] = query
+        return query
+
+    def _to_named(self, node: Node) -> Node:
+        if not isinstance(node.op, Source) or isinstance(node.op, NamedRows):
+            return node
+        if node.op not in self._named:
+            raise PlanError(f"The desk does not read {node.op.name!r}.", where="desk.add(...)",
+                            hint=f"Make the desk with it, too: wb.desk({', '.join([*self.sources, node.op.name])}).")
+        return self._named[node.op]
+
+    def _rows(self, node: Node) -> Node:
+        """The node that has the rows of a name."""
+        assert isinstance(node.op, NamedRows)
+        name = node.op.name
+        if node.op.of is not None:
+            return self.sources[name]
+        if name not in self.queries:
+            raise PlanError(f"The desk has no query named {name!r}.", where="desk.add(...)",
+                            hint=near_match(name, self.queries, noun="query"))
+        query = self.queries[name]
+        if query.state in ("failed", "stopped"):
+            raise PlanError(f"The query {name!r} has {query.state}, so its results end.", where="desk.add(...)",
+                            hint="Remove it and add it again.")
+        return query.root
+
+    def _begins_now(self, plan: Node) -> dict[str, int]:
+        """For each of the named rows of a plan, the first time of which none has passed yet."""
+        found = {}
+        for rows in _named_rows(plan):
+            if rows.of is not None:
+                begin = following(self.pipeline.sent_watermarks[self.pipeline.position(self.sources[rows.name])])
+            else:
+                self._rows(Node(rows))
+                begin = following(self.pipeline.newest[self.queries[rows.name].number])
+            if begin is not None:
+                found[rows.name] = begin
+        return found
+
+    def _share(self, plan: Node) -> Node:
+        """The plan made of nodes that the desk has already, as far as there are equal ones."""
+        done: dict[int, Node] = {}
+        for node in walk((plan,)):
+            done[id(node)] = self._shared.of(node, tuple(done[id(below)] for below in node.inputs))
+        return done[id(plan)]
+
+    def _number_of(self, query: DeskQuery) -> int:
+        same = (other.number for other in self._going() if other.root is query.root)
+        number = next(same, None)
+        return self.pipeline.add(query.root) if number is None else number
+
+    def _going(self) -> list[DeskQuery]:
+        return [query for query in self.queries.values() if query.state in ("running", "finished")]
+
+    def readers(self, name: str) -> list[str]:
+        """Names of the queries that read the results of a query."""
+        return [query.name for query in self.queries.values() if name in query.reads]
+
+    def remove(self, name: str) -> None:
+        """Remove a query, whatever its state."""
+        query = self.queries[name]
+        if query.state == "running":
+            self._end(query, "stopped")
+        elif query.state == "finished":
+            query.state = "stopped"
+            self._release(query)
+        del self.queries[name]
+
+    def _end(self, query: DeskQuery, state: DeskQueryState, error: WhimbrelError | None = None) -> None:
+        """End a query, and keep its result. The state of a finished one stays, since others may read it."""
+        query.answer.end()
+        if state == "finished":
+            query.last = query.answer.snapshot([])
+        else:
+            settled = query.answer.settled()
+            query.last = Snapshot(settled, settled.num_rows, query.answer.version, query.answer.metrics(), final=False)
+        query.last_seconds = self.seconds(query)
+        query.state, query.error = state, error
+        if state != "finished":
+            self._release(query)
+
+    def _release(self, query: DeskQuery) -> None:
+        """Drop the kernels that only an ended query needs."""
+        if not any(other.number == query.number for other in self._going()):
+            del self._answers[query.number]
+            self.pipeline.remove(query.number)
+            self._shared.keep(self.pipeline.knows)
+
+    def end_as_before(self, query: DeskQuery, state: DeskQueryState, what: str | None) -> None:
+        """End a query that had ended when a checkpoint was written."""
+        self._end(query, state, None if what is None else WhimbrelError(what, where=f"desk[{query.name!r}]",
+                                                                        hint="Remove it and add it again."))
+
+    def begin(self) -> None:
+        """All queries of a restart are there."""
+        self.pipeline.join_up()
+        self._finish()
+
+    def fail(self, error: WhimbrelError) -> None:
+        """End all queries, since a source has failed."""
+        for query in self._going():
+            if query.state == "running":
+                self._end(query, "failed", error)
+
+    def complete(self) -> None:
+        """Work on what is left of rows that feeds gave at once, so that their offsets can be saved."""
+        for outs in self.reader.complete():
+            self.take(outs)
+
+    def step(self) -> bool:
+        """Read and process a little; whether a source had anything."""
+        self.pipeline.join_up()
+        outs = self.reader.step()
+        if outs is not None:
+            self.take(outs)
+        return outs is not None
+
+    def take(self, outs: Sequence[list[Any]]) -> None:
+        """Settled rows of each plan, by number."""
+        for number, out in enumerate(outs):
+            if out and number in self._answers:
+                self._answers[number].add(out)
+        if self.pipeline.failures:
+            self._end_failed()
+        self._check_budgets()
+        if len(self.reader.open) != self._open:
+            self._finish()
+
+    def _end_failed(self) -> None:
+        for query in self._going():
+            error = self.pipeline.failures.get(query.number)
+            if error is not None:
+                for each in [query, *(other for other in self._going() if other.number == query.number
+                                      and other is not query)]:
+                    self._end(each, "failed", as_whimbrel_error(error))
+
+    def _check_budgets(self) -> None:
+        for query in [query for query in self._going() if query.budget is not None and query.state == "running"]:
+            assert query.budget is not None
+            why = query.budget.exceeded(*self.buffered(query), self.seconds(query))
+            if why is not None:
+                error = WhimbrelError(f"The query {query.name!r} was stopped: {why}.", where=f"desk[{query.name!r}]",
+                                      hint="Give it a larger budget, or add a query that keeps less.")
+                self._end_with_readers(query, error)
+
+    def _end_with_readers(self, query: DeskQuery, error: WhimbrelError) -> None:
+        """Stop a query, and those that read its results."""
+        for name in self.readers(query.name):
+            if self.queries[name].state == "running":
+                self._end_with_readers(self.queries[name], error)
+        self._end(query, "stopped", error)
+
+    def _finish(self) -> None:
+        """End queries whose sources have all ended."""
+        if self.pipeline.pending:
+            return
+        self._open = len(self.reader.open)
+        entries = self.pipeline.entries
+        for query in self._going():
+            needs = self.pipeline.needs[query.number]
+            if query.state == "running" and not any(entries[source] in needs for source in self.reader.open):
+                query.answer.finished = True
+                self._end(query, "finished")
+
+    def seconds(self, query: DeskQuery) -> float:
+        """Seconds of work for a query."""
+        pipeline = self.pipeline
+        sharing = sum(other.number == query.number for other in self._going()) or 1
+        return sum(pipeline.work[number].seconds / max(1, pipeline.users(number))
+                   for number in pipeline.needs[query.number]) / sharing
+
+    def _now(self, query: DeskQuery) -> tuple[Snapshot, float]:
+        """The current result: only settled rows if a query would fail when its sources ended now."""
+        self.pipeline.join_up()
+        try:
+            rest = self.pipeline.rest([query.number])[query.number]
+        except WhimbrelError:
+            rest = []
+        return query.answer.snapshot(rest), self.seconds(query)
+
+    def buffered(self, query: DeskQuery) -> tuple[int, int]:
+        """Rows and bytes that its operators buffer, and bytes of its result."""
+        if query.last is not None:
+            return 0, query.answer.held_bytes
+        kernels = [self.pipeline.kernels[number] for number in self.pipeline.needs[query.number]]
+        return (sum(kernel.buffered_rows for kernel in kernels),
+                sum(kernel.buffered_bytes for kernel in kernels) + query.answer.held_bytes)
+
+    def change_times(self, query: DeskQuery, names: Iterable[str]) -> dict[str, int]:
+        """The times from which changes of parameters hold: after everything that was read."""
+        reached = [self._reached(number) for number in self.pipeline.entries
+                   if number in self.pipeline.needs[query.number]] if query.last is None else []
+        times = {}
+        for name in names:
+            newest = query.parameter_values[name].newest
+            after = max([each for each in (*reached, newest) if each is not None], default=None)
+            times[name] = MIN_TIME if after is None else after + 1
+        return times
+
+    def _reached(self, entry: int) -> int | None:
+        """The newest time that a source has passed, in ticks of parameters."""
+        watermark = self.pipeline.sent_watermarks[entry]
+        if watermark in (MIN_TIME, INF):
+            return None
+        if self._per_second is None:
+            return watermark
+        return watermark * self._per_second // int(ticks_per_second(self.pipeline.nodes[entry].schema.unit) or 1)
+
+    def close(self) -> None:
+        """Let go of the sources."""
+        if self._reader is not None:
+            self._reader.close()
+
+
+def _source(node: Node) -> Source:
+    assert isinstance(node.op, Source)
+    return node.op
+
+
+def _name(node: Node) -> str:
+    return _source(node).name
+
+
+def _named_rows(plan: Node) -> list[NamedRows]:
+    return [node.op for node in plan.walk() if isinstance(node.op, NamedRows)]

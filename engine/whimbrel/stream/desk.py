@@ -1,0 +1,352 @@
+"""Desks: many named queries on one reading of their sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from whimbrel.connect.validation import is_whole
+from whimbrel.errors import PlanError, WhimbrelError, near_match
+from whimbrel.plan import Node, Source, explain_together, readable
+from whimbrel.run import Checkpoints
+from whimbrel.run.checkpoint import describe_plans
+from whimbrel.run.desk import Budget, DeskLoop, DeskQuery, NamedRows
+from whimbrel.stream.stream import Stream
+
+
+def desk(*sources: Stream, keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> Desk:
+    """Make a desk of named queries on one reading of its sources.
+
+    Queries are added and removed while it runs. Steps that several queries have in common run once. A query that fails
+    or exceeds its budget ends alone.
+
+    Parameters
+    ----------
+    *sources : Stream
+        Streams as they are read or received, without further steps. Their names must differ.
+    keep_rows : int
+        Settled result rows to keep per query.
+    checkpoints : Checkpoints, optional
+        Where the desk is saved. A new desk with the same folder resumes; queries are added again by name.
+
+    Returns
+    -------
+    Desk
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> log = {"at": [0, 5, 12], "port": [53, 80, 53], "size": [70, 900, 90]}
+    >>> packets = wb.from_arrow(log, time="at", name="packets")
+    >>> desk = wb.desk(packets)
+    >>> dns = packets.where((wb.col.port == 53) & (wb.col.size >= wb.parameter("MinLen", 50)))
+    >>> desk.add("dns", dns.tumbling_window(10).aggregate(n=wb.count()))
+    <query 'dns': running>
+    >>> desk.run()
+    >>> desk["dns"].table.to_pylist()
+    [{'start': 0, 'end': 10, 'n': 1}, {'start': 10, 'end': 20, 'n': 1}]
+    """
+    if not sources:
+        raise PlanError("desk() needs a stream.", where="desk()", hint="Pass the streams that its queries read.")
+    for source in sources:
+        _check_source(source)
+    names = [source.node.op.name for source in sources if isinstance(source.node.op, Source)]
+    if len(set(names)) < len(names):
+        raise PlanError(f"Two sources have the same name: {', '.join(names)}.", where="desk(...)",
+                        hint="Name them where they are read: from_arrow(..., name=...).")
+    if not is_whole(keep_rows) or keep_rows < 0:
+        raise PlanError(f"keep_rows must be an integer of at least 0, got {keep_rows!r}.", where="desk(...)",
+                        hint="Use for example keep_rows=100_000.")
+    if not isinstance(checkpoints, Checkpoints | None):
+        raise PlanError(f"checkpoints must be wb.Checkpoints(...), got {type(checkpoints).__name__}.",
+                        where="desk(checkpoints=...)", hint='Use checkpoints=wb.Checkpoints("folder").')
+    return Desk(DeskLoop([source.node for source in sources], keep_rows, checkpoints))
+
+
+def _check_source(source: object) -> None:
+    if not isinstance(source, Stream) or not isinstance(source.node.op, Source) or source.keys:
+        what = "a stream with steps" if isinstance(source, Stream) else type(source).__name__
+        raise PlanError(f"desk() needs streams without further steps, got {what}.", where="desk(...)",
+                        hint="Pass the stream as it was read; add queries with desk.add(name, query).")
+    if source.node.op.edges:
+        raise PlanError("A desk cannot read start and end edges.", where=f"desk({source.node.op.name})",
+                        hint="Use a source of rows with lifetimes.")
+
+
+class Desk:
+    """Named queries on one reading of their sources.
+
+    It is made by :func:`whimbrel.desk`. A query answers as if its sources began when it was added. It reads the rows
+    that start after everything that was read before. ``desk[name]`` is the query with its result, state and cost.
+    """
+
+    def __init__(self, loop: DeskLoop) -> None:
+        self._loop = loop
+
+    def add(self, name: str, query: Stream, *, budget: Budget | None = None) -> DeskQuery:
+        """Add a query.
+
+        The desk may be running.
+
+        Parameters
+        ----------
+        name : str
+        query : Stream
+            Over sources of the desk, and over results of other queries by :meth:`stream`.
+        budget : Budget, optional
+            Limits of the query.
+
+        Returns
+        -------
+        DeskQuery
+
+        Raises
+        ------
+        PlanError
+            When the name is taken, or the query reads something else.
+        CheckpointError
+            When the desk resumes and the saved query of this name is another one.
+        """
+        where = f"desk.add({name!r}, ...)"[:80]
+        if not isinstance(name, str) or not name:
+            raise PlanError(f"The name of a query must be a string, got {name!r}."[:200], where=where,
+                            hint='Use for example desk.add("dns", query).')
+        if not isinstance(query, Stream):
+            raise PlanError(f"add() needs a stream, got {type(query).__name__}.", where=where,
+                            hint='Use for example desk.add("dns", packets.where(wb.col.port == 53)).')
+        if not isinstance(budget, Budget | None):
+            raise PlanError(f"budget must be wb.Budget(...), got {type(budget).__name__}.", where=where,
+                            hint="Use for example budget=wb.Budget(rows=1_000_000).")
+        added: DeskQuery = self._loop.do(lambda: self._add(name, query.node, budget, where))
+        return added
+
+    def _add(self, name: str, plan: Node, budget: Budget | None, where: str) -> DeskQuery:
+        self._check_open(where)
+        session, saved = self._loop.session, self._loop.saved
+        if name in session.queries or name in session.sources:
+            raise PlanError(f"The desk has {name!r} already.", where=where,
+                            hint="Use another name, or remove it first.")
+        since = None if saved is None else saved.since(name, plan)
+        query = session.add(name, plan, budget, since)
+        if saved is not None and since is not None:
+            saved.restore(session, query)
+        elif saved is not None:
+            saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan])})
+        return query
+
+    def _check_open(self, where: str) -> None:
+        if self._loop.error is not None:
+            raise self._loop.error
+        if self._loop.stopped:
+            raise PlanError("The desk was stopped.", where=where, hint="Make a new desk.")
+
+    def remove(self, name: str) -> None:
+        """Remove a query and its result.
+
+        Raises
+        ------
+        PlanError
+            When there is no such query, or another query reads its results.
+        """
+        where = f"desk.remove({name!r})"[:80]
+
+        def remove() -> None:
+            self._check_open(where)
+            self._find(name, where)
+            if readers := self._loop.session.readers(name):
+                raise PlanError(f"The results of {name!r} are read by {', '.join(readers)}.", where=where,
+                                hint="Remove these queries first.")
+            if self._loop.saved is not None:
+                self._loop.saved.record({"did": "remove", "name": name})
+            self._loop.session.remove(name)
+
+        self._loop.do(remove)
+
+    def _find(self, name: str, where: str) -> DeskQuery:
+        queries = self._loop.session.queries
+        if name not in queries:
+            raise PlanError(f"The desk has no query named {name!r}.", where=where,
+                            hint=near_match(name, queries, noun="query") if queries else "Add one: desk.add(...).")
+        return queries[name]
+
+    def __getitem__(self, name: str) -> DeskQuery:
+        return self._find(name, f"desk[{name!r}]"[:80])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._loop.session.queries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._loop.session.queries))
+
+    def __len__(self) -> int:
+        return len(self._loop.session.queries)
+
+    def stream(self, name: str) -> Stream:
+        """Results of a query, for other queries of this desk.
+
+        A query over them reads the rows that settle after it was added.
+        """
+        query = self._find(name, f"desk.stream({name!r})"[:80])
+        node = Node(NamedRows(name, query.plan.schema))
+        vars(node)["properties"] = query.plan.properties  # what was known of its rows holds for their readers, too
+        return Stream(node)
+
+    def set(self, name: str, /, **values: Any) -> None:
+        """Change parameters of a query.
+
+        The values hold for the rows that start after everything that was read.
+
+        The change is part of checkpoints. A desk that resumes applies it from the same time.
+
+        Parameters
+        ----------
+        name : str
+            The query.
+        **values : scalar
+            By the name of the parameter.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> events = wb.from_arrow({"at": range(6), "x": [5, 5, 5, 5, 5, 5]}, time="at", name="events")
+        >>> desk = wb.desk(events)
+        >>> desk.add("large", events.where(wb.col.x > wb.parameter("least", 3)))
+        <query 'large': running>
+        >>> desk.set("large", least=7)
+        >>> desk.run()
+        >>> desk["large"].rows, desk["large"].parameters
+        (0, {'least': 7})
+        """
+        where = f"desk.set({name!r}, ...)"[:80]
+
+        def change() -> None:
+            self._check_open(where)
+            query = self._find(name, where)
+            checked = {}
+            for each, value in values.items():
+                if each not in query.parameter_values:
+                    known = query.parameter_values
+                    raise PlanError(f"The query {name!r} has no parameter {each!r}.", where=where,
+                                    hint=near_match(each, known, noun="parameter") if known
+                                    else 'Use wb.parameter("name", default) in its expressions.')
+                checked[each] = query.parameter_values[each].checked(value)
+            times = self._loop.session.change_times(query, checked)
+            if self._loop.saved is not None:
+                self._loop.saved.record({"did": "set", "name": name, "values": checked, "times": times})
+            for each, value in checked.items():
+                query.parameter_values[each].set(value, times[each])
+
+        self._loop.do(change)
+
+    def run(self, rows: int | None = None) -> None:
+        """Read on this thread, to the end of the sources.
+
+        Parameters
+        ----------
+        rows : int, optional
+            Pause when at least so many more rows were read.
+        """
+        self._check_open("desk.run()")
+        if self._loop.running:
+            raise PlanError("The desk reads on a thread of its own.", where="desk.run()",
+                            hint="Use desk.wait(), or stop it.")
+        if rows is not None and (not is_whole(rows) or rows < 0):
+            raise PlanError(f"rows must be an integer of at least 0, got {rows!r}.", where="desk.run(rows=...)",
+                            hint="Use for example desk.run(rows=10_000).")
+        self._loop.run(rows)
+
+    def start(self) -> Desk:
+        """Read on a thread of its own.
+
+        Returns the desk.
+        """
+        self._check_open("desk.start()")
+        self._loop.start()
+        return self
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the sources.
+
+        False if it did not come in `timeout` seconds.
+
+        Raises
+        ------
+        WhimbrelError
+            The error of a source, which ends all queries.
+        """
+        return self._loop.wait(timeout)
+
+    def stop(self) -> None:
+        """Stop reading, and write the last checkpoint.
+
+        Results stay.
+        """
+        self._loop.stop()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.stop()
+
+    @property
+    def metrics(self) -> pa.Table:
+        """Cost and state of each query, one row each.
+
+        The seconds of a shared step are divided by the number of its queries. Its buffered rows count for each.
+        """
+        rows: list[dict[str, Any]] = self._loop.do(self._metrics)
+        return pa.Table.from_pylist(rows, _METRICS)
+
+    def _metrics(self) -> list[dict[str, Any]]:
+        return [{"query": query.name, "state": query.state, "rows": query.rows,
+                 "seconds": self._loop.session.seconds(query) if query.last is None else query.last_seconds,
+                 "buffered_rows": self._loop.session.buffered(query)[0],
+                 "buffered_bytes": self._loop.session.buffered(query)[1],
+                 "since": ", ".join(f"{name}: {begin}" for name, begin in query.since.items()),
+                 "parameters": ", ".join(f"{name}={value!r}" for name, value in query.parameters.items()),
+                 "error": None if query.error is None else query.error.what}
+                for query in self._loop.session.queries.values()]
+
+    def explain(self) -> str:
+        """Print the steps of all queries.
+
+        A shared step is printed once and named.
+        """
+        text: str = self._loop.do(self._explain)
+        return text
+
+    def _explain(self) -> str:
+        session = self._loop.session
+        going = [query for query in session.queries.values() if query.state in ("running", "finished")]
+        plans = dict(zip((query.name for query in going), explain_together([query.root for query in going]),
+                         strict=True)) if going else {}
+        parts = []
+        for row in self._metrics():
+            about = [row["state"], f"{row['rows']:,} rows", f"{row['seconds']:.3f} s"]
+            about += [f"since {row['since']}"] if row["since"] else []
+            about += [row["parameters"]] if row["parameters"] else []
+            about += [row["error"]] if row["error"] else []
+            parts.append(f"{row['query']}: {', '.join(about)}")
+            if row["query"] in plans:
+                parts += [f"  {line}" for line in readable(plans[row["query"]]).splitlines()]
+        return "\n".join(parts)
+
+    @property
+    def error(self) -> WhimbrelError | None:
+        """Error of a source, which ended all queries; else None."""
+        return self._loop.error
+
+    def __repr__(self) -> str:
+        return f"<desk of {len(self)} queries on {', '.join(self._loop.session.sources)}>"
+
+
+_METRICS = pa.schema([
+    ("query", pa.string()), ("state", pa.string()), ("rows", pa.int64()), ("seconds", pa.float64()),
+    ("buffered_rows", pa.int64()), ("buffered_bytes", pa.int64()), ("since", pa.string()),
+    ("parameters", pa.string()), ("error", pa.string())])
