@@ -31,8 +31,9 @@ from whimbrel.expr import (
     when,
 )
 from whimbrel.expr.build import format
-from whimbrel.migration_hints import PACKAGE, absent
-from whimbrel.operators import calendar, event, sequence, simultaneous
+from whimbrel.migration_hints import PACKAGE
+from whimbrel.migration_hints import absent as refusing
+from whimbrel.operators import absent, calendar, event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
 from whimbrel.run.desk import Budget, DeskQuery
@@ -151,6 +152,7 @@ __all__ = [
     "SqlError",
     "Stream",
     "WhimbrelError",
+    "absent",
     "aggregate",
     "all",
     "any",
@@ -256,4 +258,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # type checkers know what is there
-    __getattr__ = partial(absent("whimbrel", PACKAGE, __all__), None)
+    __getattr__ = partial(refusing("whimbrel", PACKAGE, __all__), None)

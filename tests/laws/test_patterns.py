@@ -53,6 +53,9 @@ QUERIES = {
                     " overlapping=False, register={'n': 0}, output={'x': wb.last_of('b').x})",
     "prefixes": ".group_by('key').detect((wb.event(col.x > 0, n=wb.register.n + 1).repeat().then(wb.event(col.flag,"
                 " n=col.x) | wb.event(col.x < 3))).prefixes(), within=25, register={'n': 0})",
+    "absence": ".group_by('key').detect(wb.event(col.x > 0), within=5, then=wb.absent(within=8))",
+    "absence_of_some": ".detect(wb.sequence(a=col.flag, b=col.x > 1), within=20, skip=True, then=wb.absent(col.x < 2,"
+                       " within=15), output={'k': wb.last_of('b').key})",
     "bounds": ".detect(wb.event(col.x > -2).repeat(2, 4).then(wb.event(col.flag).repeat(0, 1)), within=50)",
 }
 

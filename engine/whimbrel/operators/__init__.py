@@ -29,6 +29,7 @@ from whimbrel.operators.lifetimes.retime import Retime, retime
 from whimbrel.operators.lifetimes.set_duration import SetDuration, set_duration
 from whimbrel.operators.lifetimes.shift import Shift, shift
 from whimbrel.operators.lifetimes.stitch import Stitch, stitch
+from whimbrel.operators.patterns.absence import Absence, absent
 from whimbrel.operators.patterns.detect import Beginning, Detect, Outputs, Simultaneous, detect
 from whimbrel.operators.patterns.pattern import Pattern, event, sequence, simultaneous
 from whimbrel.operators.rows.align_samples import AlignSamples
@@ -89,9 +90,9 @@ from whimbrel.operators.windows.window import (
 )
 
 __all__ = [
-    "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning", "Between",
-    "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog", "Chop",
-    "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction",
+    "Absence", "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning",
+    "Between", "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog",
+    "Chop", "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction",
     "DistinctWithin", "Edges", "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish",
     "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join",
     "Label", "LastRows", "LateRows", "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern",
@@ -100,7 +101,7 @@ __all__ = [
     "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
     "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
     "TableWindow", "TemporalColumns", "TemporalSamples", "TopK", "TradingCalendar", "Union", "Unpivot", "Where",
-    "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "aggregate", "alter_lifetime", "anti_join",
+    "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "absent", "aggregate", "alter_lifetime", "anti_join",
     "asof_join", "assume", "calendar", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct",
     "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
     "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",

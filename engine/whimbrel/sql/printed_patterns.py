@@ -47,7 +47,8 @@ def match_text(node: Node, detect: Node, call: MethodCall, source: str, relation
     assert isinstance(select, Select)
     times = [name_text(column) for column, divisor in relation.times.items() if divisor == 1]
     keys = [name for name, expr in call.inputs[0].keys if isinstance(expr, Col) and expr.name == name]
-    if not times or len(keys) < len(call.inputs[0].keys) or op.skip or op.simultaneous != "discard":
+    if not times or len(keys) < len(call.inputs[0].keys) or op.skip or op.simultaneous != "discard" or (
+            op.absence is not None):
         raise NoWordError(op.show())
     texts = _PatternTexts(op, relation)
     outputs = dict(op.output)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from whimbrel.clock import Duration, Instant, Rate, TickUnit
     from whimbrel.expr import Col, Column, Condition, Expr, Keys
     from whimbrel.operators import (
+        Absence,
         Beginning,
         Closed,
         Direction,
@@ -359,7 +360,7 @@ class Methods:
 
     def detect(self, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
                skip: bool = False, overlapping: bool = True, greedy: bool = False,
-               simultaneous: Simultaneous = "discard", output: Outputs | None = None,
+               simultaneous: Simultaneous = "discard", output: Outputs | None = None, then: Absence | None = None,
                allow_lookahead: bool = False) -> Self:
         """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
@@ -384,11 +385,14 @@ class Methods:
             arrival order.
         output : dict
             Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+        then : Absence
+            ``wb.absent(within="10m")``: a match counts only if no event of its key follows it for so long.
+            ``wb.absent(col.x > 1, within="10m")``: no such event. Results are points at the end of this time.
         allow_lookahead : bool
             Allow events with look-ahead, such as results of windows with ``label="start"``, among finer ones.
         """
         return self._unary(operators.detect, pattern, within=within, register=register, skip=skip,
-                           overlapping=overlapping, greedy=greedy, simultaneous=simultaneous, output=output,
+                           overlapping=overlapping, greedy=greedy, simultaneous=simultaneous, output=output, then=then,
                            allow_lookahead=allow_lookahead, keys=self.keys, known=self.node.properties)
 
     def assume(self, *, duration: Duration | None = None, periodic: Duration | None = None, rate: Rate | None = None,

@@ -24,6 +24,7 @@ from whimbrel.expr import Expr, trace
 from whimbrel.expr.columns import children
 from whimbrel.expr.temporal_nodes import Temporal
 from whimbrel.operators.aggregation.result_expressions import Running
+from whimbrel.operators.patterns.absence import Absence
 from whimbrel.operators.patterns.pattern import (
     EitherPattern,
     EventPattern,
@@ -84,6 +85,9 @@ class PythonValues:
                 return self._expression(value)
             case Pattern():
                 return self._pattern(value)
+            case Absence(condition, within):
+                event = "" if condition is None else f"{self._expression(condition)}, "
+                return f"wb.absent({event}within={self.text(within)})"
             case bool() | int() | float() | str() | bytes() | None:
                 endless = isinstance(value, float) and not math.isfinite(value)
                 return f"float({str(value)!r})" if endless else repr(value)

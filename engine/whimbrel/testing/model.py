@@ -118,8 +118,10 @@ class Model(LifetimeWords, JoinWords):
         return Model(made, columns=(*names, attribute, value))
 
     def detect(self, pattern: ModelPattern, within: int | None, *, output: Mapping[str, Any] | None = None,
-               **options: Any) -> Model:
+               then: tuple[Term | None, int] | None = None, **options: Any) -> Model:
         facts = oracle.detect(self.facts, pattern.form, within, self.keys, output=_terms(output or {}), **options)
+        if then is not None:
+            facts = oracle.not_followed(facts, self.facts, then[1], self.keys, then[0])
         return Model(facts, columns=(*self.keys, "first_time", "events", *(output or ())))
 
 
@@ -268,6 +270,7 @@ MODEL_API = SimpleNamespace(
     WHOLE=None,
     calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
     lit=lambda value: Term(lambda _: value),
+    absent=lambda event=None, *, within: (event, within),
     when=oracle.TermWhen,
     count=lambda of=None: ModelAggregate("count", of),
     sum=lambda of: ModelAggregate("sum", of),

@@ -28,6 +28,8 @@ from whimbrel.expr import (
 )
 from whimbrel.kernels import Kernel
 from whimbrel.operators.lifetimes.lifetime import show_span
+from whimbrel.operators.patterns.absence import Absence
+from whimbrel.operators.patterns.absence_kernel import AbsenceKernel
 from whimbrel.operators.patterns.automaton import Automaton
 from whimbrel.operators.patterns.detect_kernel import DetectKernel
 from whimbrel.operators.patterns.greedy_kernel import GreedyKernel
@@ -90,6 +92,10 @@ class Detect(Operator):
         Events are consecutive within a key; none means all events together.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    absence : int, > 0, or None
+        A match counts only if no event of its key follows it for so many ticks.
+    absent_event : Expr or None
+        Which events must not follow; None stands for all.
 
     Notes
     -----
@@ -113,7 +119,11 @@ class Detect(Operator):
     within a match before it: the match and the choice are those of ``MATCH_RECOGNIZE`` with ``AFTER MATCH SKIP PAST
     LAST ROW``. A greedy match depends on events up to `within` after its begin, so it has look-ahead.
 
-    Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time.
+    With ``then=wb.absent(within=...)`` a match at time e is a result if no event of its key starts in (e, e + within).
+    The result is a point at e + within, when the watermark says so. Events at time e do not count.
+
+    Shapes: any number of rows out per row in. State: the runs of each key, and events at the newest time; with an
+    absence also matches whose time is not over.
     Source: Trill's regular expressions (VLDB 2015 and its open source, Afa).
 
     Examples
@@ -140,6 +150,11 @@ class Detect(Operator):
     >>> found.select("first_time", "events").collect().to_pylist()[:2]
     [{'start': 0, 'end': 10, 'first_time': 0, 'events': 1}, {'start': 5, 'end': 10, 'first_time': 0, 'events': 2}]
 
+    An event that is not followed by another one within 7:
+
+    >>> events.detect(wb.event(wb.col.kind == "b"), within=1, then=wb.absent(within=7)).collect().to_pylist()
+    [{'start': 22, 'end': 23, 'first_time': 15, 'events': 1}]
+
     The longest of each begin, without overlap, and the shortest:
 
     >>> rising = wb.event(wb.col.price > 9).repeat()
@@ -163,6 +178,8 @@ class Detect(Operator):
     output: Keys = ()
     keys: Keys = ()
     unit: TickUnit = None
+    absence: int | None = None
+    absent_event: Expr | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         schema, where = upstream[0], self.show()
@@ -176,6 +193,7 @@ class Detect(Operator):
         if self.simultaneous not in ("discard", "in_order"):
             raise PlanError(f"simultaneous must be 'discard' or 'in_order', got {self.simultaneous!r}.", where=where,
                             hint="Use 'in_order' to take events of one key and time as they arrive.")
+        self._check_absence(schema)
         slots = self._slots(schema)
         with_slots = _with_slots(schema, slots)
         for event in Automaton.of(self.pattern).events:
@@ -197,13 +215,27 @@ class Detect(Operator):
         outputs = [Field(name, type_of(expr, own, where=where)) for name, expr in self.output]
         return schema.with_fields([*keys, *found, *made, *outputs], where=where)
 
+    def _check_absence(self, schema: Schema) -> None:
+        if self.absence is None:
+            return
+        if self.absence <= 0:
+            raise PlanError(f"within of absent() must be positive, got {show_span(self.absence, self.unit)}.",
+                            where=self.show(), hint='Use a duration, such as absent(within="10m").')
+        if self.greedy:
+            raise PlanError("greedy=True cannot have then=.", where=self.show(),
+                            hint="Leave greedy out: each match waits for an absence of its own.")
+        if self.absent_event is not None:
+            self._check_condition(self.absent_event, "absent()", schema)
+
     def _check_clause(self, clause: Expr, schema: Schema) -> None:
-        if registers_of(clause):
-            raise ExpressionError(f"simultaneous() cannot read registers, got {clause.show()}.",
-                                  where=self.show())
-        type_ = type_of(clause, schema, where=self.show())
+        self._check_condition(clause, "simultaneous()", schema)
+
+    def _check_condition(self, condition: Expr, within: str, schema: Schema) -> None:
+        if registers_of(condition):
+            raise ExpressionError(f"{within} cannot read registers, got {condition.show()}.", where=self.show())
+        type_ = type_of(condition, schema, where=self.show())
         if not pa.types.is_boolean(type_):
-            raise ExpressionError(f"A condition must be boolean, got {clause.show()} of type {type_}.",
+            raise ExpressionError(f"A condition must be boolean, got {condition.show()} of type {type_}.",
                                   where=self.show(),
                                   hint="Compare it with a value, such as `> 0`.")
 
@@ -251,6 +283,8 @@ class Detect(Operator):
         time_grid = upstream[0].time_grid
         if self.greedy:
             return Properties(causal=False)
+        if self.absence is not None:
+            return Properties(causal=upstream[0].causal, duration=1, points=True)
         if self.within == INF:
             return Properties(causal=upstream[0].causal, time_grid=time_grid, starts_only=True)
         time_grid = None if time_grid is None else time_grid.joined(TimeGrid(self.within, time_grid.offset))
@@ -260,6 +294,7 @@ class Detect(Operator):
         events = Automaton.of(self.pattern).events
         exprs = [expr for event in events for expr in (event.condition, *(value for _, value in event.updates))]
         exprs += [clause for event in events if isinstance(event, SimultaneousPattern) for _, clause in event.clauses]
+        exprs += [] if self.absent_event is None else [self.absent_event]
         read = frozenset[str]().union(*map(columns_of, [*exprs, *(expr for _, expr in self.keys)]))
         remembered = self._read()
         return ((read - remembered.keys())
@@ -270,7 +305,8 @@ class Detect(Operator):
 
     def lineage(self, wanted: LineageRequest, *inputs: KnownInput) -> tuple[LineageRequest, ...]:
         below = wanted.through(dict(self.keys), inputs[0].schema)
-        start = earlier(wanted.start, self.within) if self.overlapping and self.within != INF else MIN_TIME
+        limited = self.overlapping and self.within != INF
+        start = earlier(wanted.start, self.within + (self.absence or 0)) if limited else MIN_TIME
         end = later(wanted.end, self.within) if self.greedy else wanted.end
         if reads_exactly(self) is Exact.LIFETIMES:
             return (below.during(start, end, Exact.LIFETIMES),)
@@ -289,10 +325,10 @@ class Detect(Operator):
                              greedy=self.greedy)
             every = PathKernel(text, slots, [expr for _, expr in self.output], schema, automaton, self.within, keys,
                                in_order=in_order, greedy=self.greedy, where=self.show())
-        if not self.greedy:
-            return every
-        return GreedyKernel(every, [field.type for field in schema.fields[: len(keys)]], self.within,
-                            overlapping=self.overlapping)
+        types = [field.type for field in schema.fields[: len(keys)]]
+        if self.absence is not None:
+            return AbsenceKernel(every, types, keys, self.absent_event, self.absence, self.show())
+        return GreedyKernel(every, types, self.within, overlapping=self.overlapping) if self.greedy else every
 
     def grouping_keys(self) -> Keys:
         return self.keys
@@ -305,6 +341,9 @@ class Detect(Operator):
         options += [] if self.overlapping else ["overlapping=False"]
         options += ["greedy=True"] if self.greedy else []
         options += [] if self.simultaneous == "discard" else [f"simultaneous={self.simultaneous!r}"]
+        if self.absence is not None:
+            condition = "" if self.absent_event is None else f"{self.absent_event.show()}, "
+            options.append(f"then=absent({condition}within={show_span(self.absence, self.unit)})")
         if self.output:
             options.append(f"output={{{', '.join(f'{name!r}: {expr.show()}' for name, expr in self.output)}}}")
         text = f"detect({self.pattern.show()}, {', '.join(options)})"
@@ -327,7 +366,7 @@ def _with_slots(schema: Schema, slots: Sequence[Slot]) -> Schema:
 @fluent
 def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, register: Beginning | None = None,
            skip: bool = False, overlapping: bool = True, greedy: bool = False, simultaneous: Simultaneous = "discard",
-           output: Outputs | None = None, allow_lookahead: bool = False, keys: Keys = (),
+           output: Outputs | None = None, then: Absence | None = None, allow_lookahead: bool = False, keys: Keys = (),
            known: Properties) -> Detect:
     """Find consecutive events that match a pattern. See :class:`whimbrel.operators.Detect`.
 
@@ -352,6 +391,9 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
         arrival order.
     output : dict
         Further columns of the result, over registers and columns of matched events: ``wb.first_of("first").x``.
+    then : Absence
+        ``wb.absent(within="10m")``: a match counts only if no event of its key follows it for so long.
+        ``wb.absent(col.x > 1, within="10m")``: no such event. Results are points at the end of this time.
     allow_lookahead : bool
         Allow events with look-ahead, such as results of windows with ``label="start"``, among finer ones.
     """
@@ -365,9 +407,13 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
     if within is not None and ticks == INF:  # the engine's own sign for no limit
         raise PlanError(f"within must be below 2**63 - 1 ticks, got {within!r}.",
                         where=f"detect(..., within={within!r})", hint="Use a shorter duration, or None for no limit.")
-    return Detect(pattern=pattern, within=ticks, register=tuple(_declared(register or {})), skip=skip,
-                  overlapping=overlapping, greedy=greedy, simultaneous=simultaneous,
-                  output=_outputs(output or {}, schema), keys=keys, unit=schema.unit)
+    if then is not None and not isinstance(then, Absence):
+        raise PlanError(f"then must be an absence, got {then!r}.", where="detect(..., then=...)",
+                        hint='Use then=wb.absent(within="10m"), or pattern.then(...) for a further event.')
+    absence = None if then is None else duration_ticks(then.within, schema.unit, where=f"detect(..., then={then!r})")
+    return Detect(pattern=pattern, within=ticks, absence=absence, absent_event=then and then.condition,
+                  register=tuple(_declared(register or {})), skip=skip, overlapping=overlapping, greedy=greedy,
+                  simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys, unit=schema.unit)
 
 
 def _declared(register: Beginning) -> Iterator[tuple[str, pa.DataType, Any]]:

@@ -29,6 +29,7 @@ from whimbrel.testing.oracle.patterns import (
     SimultaneousStep,
     Then,
     detect,
+    not_followed,
 )
 from whimbrel.testing.oracle.stateless import Function, select, where, with_columns
 from whimbrel.testing.oracle.top_k import top_k
@@ -66,6 +67,7 @@ __all__ = [
     "hopping_window",
     "ingress",
     "join",
+    "not_followed",
     "partitioned_ingress",
     "select",
     "semi_join",

@@ -139,6 +139,19 @@ def detect(facts: Iterable[Event], pattern: Pattern, within: int | None, keys: M
     return answer
 
 
+def not_followed(matches: Iterable[Event], facts: Iterable[Event], within: int, keys: Mapping[str, Function],
+                 condition: Function | None = None) -> list[Event]:
+    """The matches after which no event of their key starts for so long, as points at the end of that time.
+
+    An event follows if it starts after the last event of the match, and less than `within` after it. With a condition
+    only events count for which it is true.
+    """
+    events = [(start, {name: key(payload) for name, key in keys.items()}) for start, _, payload in facts
+              if condition is None or condition(payload) is True]
+    return [(end + within, end + within + 1, payload) for end, _, payload in matches
+            if not any(end < start < end + within and key.items() <= payload.items() for start, key in events)]
+
+
 def _payload(run: _Run, keys: Payload, register: Mapping[str, Any] | None,
              output: Mapping[str, Function] | None) -> Payload:
     values = {name: run.memory[f"register.{name}"] for name in register or {}}
