@@ -10,6 +10,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ ROW = """log = wb.from_arrow({
 """
 ROWS = """log = wb.from_arrow({
     "at": [0, 1, 3, 4], "x": [3.0, 1.0, None, 4.0], "y": [1.0, 2.0, 5.0, 2.5], "n": [6, 3, 3, 1],
+    "s": ["a", "b", None, "a"],
 }, time="at", name="log")
 """
 EXAMPLES = {
@@ -76,9 +78,6 @@ EXAMPLES = {
     "wb.coalesce": "wb.coalesce(col.z, col.n)", "wb.format": 'wb.format("{} of {}", col.n, col.s)',
     "wb.haversine": "wb.haversine(52.52, 13.405, 48.8566, 2.3522)",
     "wb.when": "wb.when(col.x > 0).then(1).otherwise(0)",
-    "wb.string_agg": 'wb.string_agg(col.n.cast("string"))',
-    "wb.all": "wb.all(col.n > 2)", "wb.any": "wb.any(col.n > 2)",
-    **{f"wb.bit_{each}": f"wb.bit_{each}(col.n)" for each in ("and", "or", "xor")},
 }
 """Examples of functions whose arguments matter; another function is called without arguments on a column."""
 VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "k": "2", "x": "col.x", "y": "col.y"}
@@ -132,7 +131,7 @@ def _aggregates() -> Iterator[str]:
         "results are of this log in one window:"))
     members = {f"wb.{name}": member for name, member in inspect.getmembers(wb, inspect.isfunction)
                if name in wb.__all__ and _takes_values(member)}
-    examples = {name: _aggregate_example(name, member) for name, member in members.items()}
+    examples = {name: text for name, member in members.items() if (text := _aggregate_example(name, member))}
     yield "\n" + _table(_log(ROWS).tumbling_window(5), "aggregate", members, examples)
 
 
@@ -161,12 +160,16 @@ def _example(name: str, member: Any, called: str) -> str:
 
 
 def _aggregate_example(name: str, function: Callable[..., Any]) -> str:
-    if name in EXAMPLES:
-        return EXAMPLES[name]
-    columns = iter(("col.x", "col.y", "col.n"))
+    """The first call that fits the types of an aggregate; nothing where none does."""
     needed = [each for each in inspect.signature(function).parameters.values()
               if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD]
-    return f"{name}({', '.join(VALUES.get(each.name) or next(columns) for each in needed)})"
+    for value in ("col.x", "col.n", "col.n > 2", "col.s"):
+        columns = iter((value, "col.y"))
+        text = f"{name}({', '.join(VALUES.get(each.name) or next(columns, 'None') for each in needed)})"
+        with suppress(WhimbrelError):
+            _log(ROWS).tumbling_window(5).aggregate(y=_expression(text))
+            return text
+    return ""
 
 
 def _log(text: str) -> Any:

@@ -12,7 +12,7 @@ __all__ = ["Absence", "absent"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Absence:
-    """What must not follow a match, and for how long.
+    """Events that must not follow a match.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Kernel of patterns that end in an absence: matches wait until nothing can follow them in time."""
+"""Kernel of patterns that end in an absence.
+
+Matches wait until no event can follow them in time.
+"""
 
 from __future__ import annotations
 

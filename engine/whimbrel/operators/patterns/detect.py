@@ -411,7 +411,7 @@ def detect(schema: Schema, pattern: Pattern, *, within: Duration | None, registe
         raise PlanError(f"then must be an absence, got {then!r}.", where="detect(..., then=...)",
                         hint='Use then=wb.absent(within="10m"), or pattern.then(...) for a further event.')
     absence = None if then is None else duration_ticks(then.within, schema.unit, where=f"detect(..., then={then!r})")
-    return Detect(pattern=pattern, within=ticks, absence=absence, absent_event=then and then.condition,
+    return Detect(pattern=pattern, within=ticks, absence=absence, absent_event=None if then is None else then.condition,
                   register=tuple(_declared(register or {})), skip=skip, overlapping=overlapping, greedy=greedy,
                   simultaneous=simultaneous, output=_outputs(output or {}, schema), keys=keys, unit=schema.unit)
 
