@@ -112,7 +112,8 @@ def ways(log: Log, query: str) -> dict[str, Ours[dict[int, wb.Stream]]]:
         return dict(enumerate(_ask(log, query, log.source).at_latencies(*log.latencies)))
 
     def basic(queries: dict[int, wb.Stream]) -> Answers:
-        with mock.patch.object(GroupAggregate, "to_states", return_value=None):
+        with mock.patch.object(GroupAggregate, "to_states", return_value=None), \
+                mock.patch.object(GroupAggregate, "any_order", return_value=False):
             return _answers(queries)
 
     return {"together": Ours(together, _answers), "smallest only": Ours(lambda: alone(0), _answers),

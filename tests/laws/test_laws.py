@@ -27,8 +27,10 @@ from whimbrel.operators import (
     Finish,
     HoppingAggregate,
     Ingest,
+    LatencyAggregate,
     LatenessBand,
     LateRows,
+    OneLatency,
     PeriodicLoop,
     Recompute,
     RecomputeRows,
@@ -103,7 +105,8 @@ def stream(seed: int, rows: int = 24) -> list[Event]:
 INPUTS = stream(1), stream(2, rows=15)
 
 MADE_BY_THE_PLANNER = {
-    LatenessBand, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows, PeriodicLoop, Changelog,
+    LatenessBand, LatencyAggregate, OneLatency, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows,
+    PeriodicLoop, Changelog,
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
     WholeWindow,  # of logs only; in test_lifetimes.py

@@ -50,7 +50,8 @@ class AnyTrue(Logical):
     name: ClassVar[str] = "any"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=any_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=any_true,
+                                  any_order=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +79,8 @@ class AllTrue(Logical):
     name: ClassVar[str] = "all"
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
-        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=all_true)
+        return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=all_true,
+                                  any_order=True)
 
 
 def add(state: State, value: Any) -> State:

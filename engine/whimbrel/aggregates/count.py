@@ -45,7 +45,7 @@ class Count(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0,), accumulate=count_in, remove=count_out, merge=count_both,
                                   result=counted,
-                     additive=True, always=True)
+                     additive=True, always=True, any_order=True)
 
 
 def count_in(state: State, value: Any) -> State:

@@ -93,7 +93,7 @@ class Sum(Aggregate):
         if not pa.types.is_floating(input_type):
             return AggregateFunctions(init=(0, 0), accumulate=add_integer, remove=subtract_integer,
                                       merge=add_integers,
-                         result=integer_total, additive=True, always=True)
+                         result=integer_total, additive=True, always=True, any_order=True)
         if not removable:
             return AggregateFunctions(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total,
                                       additive=True,

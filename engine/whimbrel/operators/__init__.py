@@ -6,6 +6,8 @@ from whimbrel.operators.aggregation.epoch_aggregate import EpochAggregate, epoch
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
+from whimbrel.operators.aggregation.latency_aggregate import LatencyAggregate
+from whimbrel.operators.aggregation.one_latency import OneLatency
 from whimbrel.operators.aggregation.pivot import Pivot, pivot
 from whimbrel.operators.aggregation.result_expressions import Results, Running, WindowBound
 from whimbrel.operators.aggregation.running_aggregate import RunningAggregate
@@ -95,17 +97,17 @@ __all__ = [
     "Chop", "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction",
     "DistinctWithin", "Edges", "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish",
     "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join",
-    "Label", "LastRows", "LateRows", "LatenessBand", "Moment", "On", "OnClock", "Outputs", "OverTime", "Pattern",
-    "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample", "ProcessBlocks", "Quantize", "RangeGaps", "Recompute",
-    "RecomputeRows", "Resample", "Results", "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys",
-    "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift",
-    "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync",
-    "TableWindow", "TemporalColumns", "TemporalSamples", "TopK", "TradingCalendar", "Union", "Unpivot", "Where",
-    "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "absent", "aggregate", "alter_lifetime", "anti_join",
-    "asof_join", "assume", "calendar", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct",
-    "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join",
-    "last_rows", "on_clock", "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime",
-    "rewindow", "sample", "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift",
-    "simultaneous", "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unnest", "unpivot",
-    "where", "with_columns", "zip",
+    "Label", "LastRows", "LateRows", "LatencyAggregate", "LatenessBand", "Moment", "On", "OnClock", "OneLatency",
+    "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample", "ProcessBlocks",
+    "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow", "Running",
+    "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate",
+    "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort",
+    "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns", "TemporalSamples", "TopK", "TradingCalendar",
+    "Union", "Unpivot", "Where", "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "absent", "aggregate",
+    "alter_lifetime", "anti_join", "asof_join", "assume", "calendar", "cfar", "chop", "clip_at", "clip_duration",
+    "cross_join", "detect", "distinct", "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode",
+    "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
+    "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
+    "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
+    "tumbling_window", "union", "unnest", "unpivot", "where", "with_columns", "zip",
 ]

@@ -8,8 +8,17 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import Any
 
-from whimbrel.operators import GroupAggregate, HoppingWindow, LatenessBand, Sort, Union
-from whimbrel.optimize.two_phase_aggregate import split_aggregate
+from whimbrel.operators import (
+    GroupAggregate,
+    HoppingWindow,
+    LatencyAggregate,
+    LatenessBand,
+    OneLatency,
+    Sort,
+    Union,
+)
+from whimbrel.optimize.share_latency_states import share_latency_states
+from whimbrel.optimize.two_phase_aggregate import above, split_aggregate
 from whimbrel.plan import Node, Operator, walk
 
 
@@ -18,7 +27,8 @@ def split_latencies(roots: Sequence[Node]) -> tuple[Node, ...]:
 
     What is on time for a latency is what is on time for the one before it, and one band more: a union. Steps that take
     rows in any order run before the rows of a band are sorted. Where an aggregate follows whose states can be merged,
-    each band is aggregated to states, and the union is of those.
+    each band is aggregated to states, and the union is of those. Where these states do not depend on the order of rows,
+    one aggregate does all of it for all latencies, and nothing is sorted.
     """
     plan = _Plan(roots)
     ends = {id(segment.last): segment for segment in map(plan.segment, plan.bands)}
@@ -41,6 +51,10 @@ class _Segment:
         What merges the states of bands, and what makes values of states; None: bands together are the answer.
     last : Node
         The last node as written that all of this stands for.
+    shared : Node or None
+        The aggregate of all latencies, in place of all other steps.
+    after : tuple of Operator
+        What follows it for each latency.
     """
 
     source: Node
@@ -50,6 +64,8 @@ class _Segment:
     last: Node
     merge: GroupAggregate | None = None
     finish: Operator | None = None
+    shared: Node | None = None
+    after: tuple[Operator, ...] = ()
 
 
 class _Plan:
@@ -76,6 +92,10 @@ class _Plan:
         steps = tuple(each.op for each in way[1:] if isinstance(each.op, Operator))
         if isinstance(way[-1].op, GroupAggregate):
             aggregate, steps = way[-1], steps[:-1]
+            shared = self._once(("shared", id(aggregate.op), id(source)),
+                                lambda: self._shared(source, steps, aggregate))
+            if shared is not None:
+                return _Segment(source, node.op, (), 0, aggregate, shared=shared[0], after=shared[1])
             if self.shared[id(aggregate.op)] > 1 or len(self._between(source, node.op)) > 1:
                 split = self._once(("split", id(aggregate.op)), lambda: split_aggregate(steps, aggregate))
                 if split is not None:
@@ -83,6 +103,15 @@ class _Plan:
                     return _Segment(source, node.op, first, len(steps), aggregate, merge, finish)
         steps = tuple(takewhile(lambda step: not isinstance(step, HoppingWindow), steps))
         return _Segment(source, node.op, steps, len(steps), way[len(steps)])
+
+    def _shared(self, source: Node, steps: tuple[Operator, ...],
+                aggregate: Node) -> tuple[Node, tuple[Operator, ...]] | None:
+        """One aggregate for all bands of a source that it ends, if each takes all rows up to its latency."""
+        bands = [node.op for node in self.bands if node.inputs[0] is source
+                 and self.ways[id(node)][-1].op is aggregate.op and isinstance(node.op, LatenessBand)]
+        if any(band.over >= 0 for band in bands):
+            return None
+        return share_latency_states(source, steps, aggregate, sorted({band.upto for band in bands}))
 
     def _way(self, node: Node) -> list[Node]:
         """From a band through the operators that take rows in any order, and one aggregate after them."""
@@ -96,6 +125,11 @@ class _Plan:
 
     def answer(self, segment: _Segment) -> Node:
         """What was on time for the latency before, and one band more."""
+        if segment.shared is not None:
+            of = segment.shared.op
+            assert isinstance(of, LatencyAggregate)
+            one = OneLatency(number=of.latencies.index(segment.band.upto), of=of)
+            return above(Node(one, (segment.shared,)), segment.after)
         first, *others = self._between(segment.source, segment.band)
         here = self._rows(segment, *first)
         adjacent = segment.merge is not None and segment.merge.grid is not None
@@ -134,3 +168,4 @@ class _Plan:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]
+

@@ -18,7 +18,8 @@ from whimbrel.clock import INF, MIN_TIME, as_ticks, round_spans
 from whimbrel.connect import ReplayClock
 from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
-from whimbrel.operators import Ingest, LatenessBand, LateRows
+from whimbrel.operators import Ingest, LatenessBand, LateRows, OneLatency
+from whimbrel.operators.aggregation.latency_aggregate import LatencyAggregateKernel, SeenRows
 from whimbrel.operators.rows.block_samples_kernel import BlockSamplesKernel
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
@@ -30,7 +31,7 @@ from whimbrel.run.operator_metrics import OperatorMetrics
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.source_reader import SourceReader
 
-Gate = Ingress | BandKernel | LateKernel
+Gate = Ingress | BandKernel | LateKernel | SeenRows
 
 _LATELY_S = 5.0
 _MAX_PARTITIONS = 100
@@ -282,14 +283,26 @@ class Answer:
             node = self._pipeline.nodes[number]
             if isinstance(node.op, LatenessBand | Ingest | LateRows):
                 entry = self._pipeline.position(node.inputs[0])
-                gates[entry] = max(gates[entry], number, key=self._breadth)
-        kernels = {number: self._pipeline.kernels[number] for number in gates.values()}
-        return {number: gate for number, gate in kernels.items() if isinstance(gate, Gate)}
+            elif isinstance(node.op, OneLatency):
+                entry = self._pipeline.position(node.inputs[0].inputs[0])
+            else:
+                continue
+            gates[entry] = max(gates[entry], number, key=self._breadth)
+        found = {number: self._gate(number) for number in gates.values()}
+        return {number: gate for number, gate in found.items() if isinstance(gate, Gate)}
+
+    def _gate(self, number: int) -> object:
+        node, kernels = self._pipeline.nodes[number], self._pipeline.kernels
+        if not isinstance(node.op, OneLatency):
+            return kernels[number]
+        shared = kernels[self._pipeline.position(node.inputs[0])]
+        assert isinstance(shared, LatencyAggregateKernel)
+        return shared.seen(node.op.number)
 
     def _breadth(self, number: int) -> float:
         """Of the steps that judge rows of one source, that which counts: it lets in what the others do, and more."""
         match self._pipeline.nodes[number].op:
-            case LatenessBand(upto=upto):
+            case LatenessBand(upto=upto) | OneLatency(latency=upto):
                 return upto
             case Ingest():
                 return INF

@@ -293,7 +293,7 @@ def test_a_feed_that_cannot_be_read_again_says_so() -> None:
 
 
 @pytest.mark.parametrize(("asked", "words"), [
-    ({}, "needs the start"), ({"start": 5, "end": 5}, "end must be after start"), ({"start": "noon"}, "integer times"),
+    ({}, "needs the start"), ({"start": 5, "end": 5}, "end must be after start"), ({"start": "noon"}, "are integers"),
     ({"start": 0, "kk": 1}, "no column 'kk'"), ({"start": 0, "k": "one"}, "never equals 'one'"),
     ({"start": 0, "limit": 0}, "limit must be"),
 ])

@@ -89,11 +89,20 @@ def test_lists_are_compared_too() -> None:
     assert table.filter(pa.compute.equal(table["change"], "update"))["who_before"].to_pylist() == [["a"]]
 
 
-def test_an_aggregate_that_merges_runs_once_per_band() -> None:
+def test_an_aggregate_of_any_order_runs_once_for_all_bands() -> None:
     plan = log().where(col.k != "z").tumbling_window(4).aggregate(n=wb.count(), m=wb.mean(col.at)).where(col.n > 0) \
         .at_latencies(0, 2, 10).explain()
     assert plan.count("log(") == 1
-    assert plan.count("states(n=count(), m=mean(col.at))") == plan.count("sort()") == 3
+    assert plan.count("m=mean(col.at)) where col.k != 'z' in windows of 4 at latencies 0, 2, 10") == 1
+    assert [plan.count(f"latency {latency} ") for latency in (0, 2, 10)] == [1, 1, 1]
+    assert "sort()" not in plan
+
+
+def test_an_aggregate_that_merges_in_order_runs_once_per_band() -> None:
+    plan = log().where(col.k != "z").tumbling_window(4).aggregate(n=wb.count(), m=wb.mean(col.at * 0.5)).where(
+        col.n > 0).at_latencies(0, 2, 10).explain()
+    assert plan.count("log(") == 1
+    assert plan.count("states(n=count(), m=mean(col.at * 0.5))") == plan.count("sort()") == 3
     assert plan.count("merge(") == 2
     assert plan.count("finish(") == 3
 
@@ -300,7 +309,7 @@ def test_a_replay_needs_no_reorder_latency_for_several_latencies() -> None:
     assert asked.late_rows().collect().equals(alone.late_rows().collect())
     early, _, _ = asked
     assert early.collect().equals(dropping(counts(log()), 0).collect())
-    assert "band(late <= 0)" in asked.explain()
+    assert "at latencies 0, 2, 10" in asked.explain()
     merged = replayed.at_latencies(0, 10, partial=counts, merge=lambda rows: rows.aggregate(n=wb.sum(col.n)))
     assert merged.collect().num_rows
     later = wb.replay(log(), speed=float("inf"), reorder_latency=1)

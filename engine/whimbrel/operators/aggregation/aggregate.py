@@ -301,6 +301,10 @@ class GroupAggregate(Operator):
             return False
         return any(getattr(steps, "in_order", False) for _, steps in self._kept(schema))
 
+    def any_order(self, schema: Schema) -> bool:
+        """True if the states do not depend on the order of rows."""
+        return all(isinstance(steps, AggregateFunctions) and steps.any_order for _, steps in self._kept(schema))
+
     def notes(self, *upstream: Schema) -> Sequence[str]:
         if self.part is AggregatePhase.MERGED:
             return []

@@ -46,9 +46,9 @@ class Finish(Operator):
     --------
     >>> import whimbrel as wb
     >>> log = wb.from_arrow({"at": [1, 5, 3], "seen": [1, 5, 6]}, time="at", arrival="seen", name="log")
-    >>> means = log.tumbling_window(4).aggregate(m=wb.mean(wb.col.at)).at_latencies(0, 9)
+    >>> means = log.tumbling_window(4).aggregate(m=wb.mean(wb.col.at * 0.5)).at_latencies(0, 9)
     >>> print(means.explain().splitlines()[1].split("   ")[0])
-    finish(m=mean(col.at))
+    finish(m=mean(col.at * 0.5))
     """
 
     accepts_edges: ClassVar[bool] = True

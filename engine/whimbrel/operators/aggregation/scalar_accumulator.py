@@ -85,6 +85,12 @@ class ScalarAccumulator(TypedAggregate, Accumulator):
             self.shown_valid = extend(self.shown_valid, groups, False)
             self.stacks = [extend(array, groups, -1) for array in self.stacks]
 
+    def move_groups(self, old: Array, new: Array, groups: int) -> None:
+        """Give groups other numbers, of so many; nothing is remembered of rows."""
+        self.state = [_moved(array, old, new, np.full(groups, value))
+                      for array, value in zip(self.state, self.steps.init, strict=True)]
+        self.stale = _moved(self.stale, old, new, np.zeros(groups, np.bool_))
+
     def grow_slots(self, slots: int) -> None:
         self.held = [extend(array, slots, 0) for array in self.held]
         self.held_valid = extend(self.held_valid, slots, False)
@@ -132,3 +138,8 @@ class ScalarAccumulator(TypedAggregate, Accumulator):
             if arrays := getattr(self, name):
                 setattr(clone, name, [array.copy() for array in arrays])
         return clone
+
+
+def _moved(array: Array, old: Array, new: Array, into: Array) -> Array:
+    into[new] = array[old]
+    return into
