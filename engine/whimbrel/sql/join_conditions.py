@@ -209,8 +209,10 @@ def _time(node: Any, left: SqlRelation, right: SqlRelation, binder: Binder) -> t
     if side is None:
         return None
     relation = (left, right)[side]
-    found = matching(relation, node.name, node.table)
-    return (side, 0) if relation.times.get(found[0].column) == 1 else None
+    column = matching(relation, node.name, node.table)[0].column
+    if relation.ended and relation.fixed and relation.bounds.get(column) == "start":
+        return side, -relation.size_ticks
+    return (side, 0) if relation.times.get(column) == 1 else None
 
 
 def _ticks(node: Any, relation: SqlRelation, binder: Binder) -> int | None:

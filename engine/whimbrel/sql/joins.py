@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from sqlglot import exp
 
+from whimbrel.errors import SqlError
 from whimbrel.expr import Col, Expr, lit
 from whimbrel.plan.lookahead import early_input
 from whimbrel.sql.binder import Binder
@@ -18,7 +19,7 @@ from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
 from whimbrel.sql.scalars import condition
 from whimbrel.sql.scope import NameScope, matching
-from whimbrel.sql.window_rows import with_bounds
+from whimbrel.sql.window_rows import at_ends, with_bounds
 from whimbrel.stream import Stream
 
 How = Literal["inner", "left", "right", "full"]
@@ -66,7 +67,29 @@ def joined(left: SqlRelation, right: SqlRelation, join: Any, where: list[Any],
             raise binder.text.error("ASOF JOIN needs one comparison of event times.", join,
                                     "Add a.ts >= b.ts, with the ordered attributes of both.")
         return asof(left, right, found, kind, join, binder), where
-    return related(left, right, found, kind, join, binder), where
+    try:
+        return related(left, right, found, kind, join, binder), where
+    except SqlError:
+        other = None if kind.using else _by_more(left, right, conditions, where, kind, join, binder)
+        if other is None:
+            raise
+        return other
+
+
+def _by_more(left: SqlRelation, right: SqlRelation, conditions: list[Any], where: list[Any], kind: JoinKind, join: Any,
+             binder: Binder) -> tuple[SqlRelation, list[Any]] | None:
+    """The join by bounds between times that stand in WHERE too, or are those of windows; None without bounds.
+
+    Rows of windows meet others when their windows end, so that no row sees a result too early.
+    """
+    if kind.how != "inner" or kind.exists:
+        return None
+    more, rest = _of_both(where, left, right)
+    for sides in ((left, right), (at_ends(left, join, binder), at_ends(right, join, binder))):
+        found = sort_conditions([*conditions, *more], *sides, binder)
+        if found.lower is not None and found.upper is not None and sides[0].lives == sides[1].lives == "instant":
+            return related(*sides, found, kind, join, binder), rest
+    return None
 
 
 def _natural(join: Any, left: SqlRelation, right: SqlRelation, binder: Binder) -> Any:
@@ -107,12 +130,16 @@ def _conditions(join: Any, kind: JoinKind, left: SqlRelation, right: SqlRelation
         return conjuncts(join.args["on"]), where
     if kind.using:
         return [], where
+    return _of_both(where, left, right)
+
+
+def _of_both(where: list[Any], left: SqlRelation, right: SqlRelation) -> tuple[list[Any], list[Any]]:
+    """Conditions on columns of both sides, and the others."""
     taken: list[Any] = []
     rest: list[Any] = []
     for each in where:
         both = each.find(exp.Query) is None and {
-            side for column in each.find_all(exp.Column)
-            if (side := _maybe_side(column, left, right)) is not None} == {0, 1}
+            _maybe_side(column, left, right) for column in each.find_all(exp.Column)} == {0, 1}
         (taken if both else rest).append(each)
     return taken, rest
 

@@ -109,6 +109,8 @@ class SqlRelation:
         The size of those windows.
     fixed : bool
         Whether all of them have this size.
+    ended : bool
+        Whether rows stand at the end of their window.
     """
 
     stream: Stream
@@ -122,6 +124,7 @@ class SqlRelation:
     window_keys: frozenset[str] = frozenset()
     size_ticks: int = 0
     fixed: bool = False
+    ended: bool = False
 
     @property
     def table(self) -> bool:

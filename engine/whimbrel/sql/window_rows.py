@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -49,6 +50,15 @@ def session_rows(stream: Stream, window: SqlWindow) -> Stream:
     """The rows in a window; sessions are per key."""
     rows: Stream = window.apply(stream.group_by(*window.keys)).ungroup() if window.keys else window.apply(stream)
     return rows
+
+
+def at_ends(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
+    """Rows of windows as points at the ends of their windows, where they are known; other rows as they are."""
+    ends = {name: 1 for name, bound in relation.bounds.items() if bound == "end"}
+    if not relation.bounds or relation.lives not in ("window", "lasting") or relation.window is not None:
+        return relation
+    stream = binder.step(node, relation.stream.point_at_end)
+    return replace(relation, stream=stream, times=ends, lives="instant", step_ticks=0, ended=True)
 
 
 def needs_windows_first(conditions: list[Any], relation: SqlRelation) -> bool:

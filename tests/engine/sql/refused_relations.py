@@ -79,10 +79,10 @@ Results of a window would be used before the window has closed.
 """),
     'windows of two sizes': (
         ("WITH minutes AS (SELECT window_start AS m, count(*) AS n FROM TUMBLE(bids, ts, INTERVAL '1' MINUTE) GROUP BY "
-         "window_start)\nSELECT price, n FROM bids JOIN minutes ON ts = m"), """
+         "window_start)\nSELECT price, n FROM bids LEFT JOIN minutes ON ts = m"), """
 Rows of windows of two sizes do not meet.
-  where: line 2: SELECT price, n FROM bids JOIN minutes ON ts = m
-                                                ^^^^^^^^^^^^^^^^^
+  where: line 2: SELECT price, n FROM bids LEFT JOIN minutes ON ts = m
+                                                     ^^^^^^^^^^^^^^^^^
   hint:  Give both sides windows of one size.
 """),
     'value of a group': ('SELECT rank, (SELECT max(rank) FROM hosts) AS m FROM hosts GROUP BY ip', """

@@ -65,7 +65,54 @@ def test_groups_of_a_window_are_those_of_its_rows(window: str) -> None:
     assert sides[0] == sides[1]
 
 
+GROUPS = "(SELECT window_start, window_end, max(x) AS most FROM {} GROUP BY window_start, window_end)"
+WITHIN = [
+    "l.time BETWEEN m.window_start AND m.window_end", "l.time >= m.window_start AND l.time < m.window_end",
+    "m.window_start <= l.time + 3 AND l.time - 15 <= m.window_start",
+    "l.time > m.window_end - 7 AND l.time < m.window_end",
+]
+SIZED = ["HOP(log, time, 5, 20)", "HOP(log, time, 7, 20)", "TUMBLE(log, time, 10)", "HOP(log, time, 5, 20, 3)"]
+TUMBLE = HOP.format(10, 10, 0)
+
+
+@pytest.mark.parametrize("condition", WITHIN)
+@pytest.mark.parametrize("window", SIZED)
+def test_rows_meet_results_within_their_bounds(window: str, condition: str) -> None:
+    text = f"SELECT l.time, l.k, m.most, m.window_start FROM log l JOIN {GROUPS} m ON l.x = m.most AND {condition}"
+    query = wb.sql(text.replace("{}", window), log=STREAM)
+    theirs = duck(text.replace("{}", WINDOWS.get(window, TUMBLE)), {"log": LOG})
+    assert multiset(query.collect().drop(["start", "end"]).to_pylist()) == multiset(theirs)
+
+
+def test_windows_meet_longer_ones_within_their_bounds() -> None:
+    text = (f"SELECT a.most, b.most AS all FROM {GROUPS} a JOIN {GROUPS.replace('{}', '[]')} b "
+            "ON a.window_end BETWEEN b.window_start AND b.window_end")
+    query = wb.sql(text.replace("{}", SIZED[2]).replace("[]", SIZED[0]), log=STREAM)
+    theirs = duck(text.replace("{}", TUMBLE).replace("[]", WINDOWS[SIZED[0]]), {"log": LOG})
+    assert multiset(query.collect().drop(["start", "end"]).to_pylist()) == multiset(theirs)
+
+
+def test_bounds_between_times_may_stand_in_where() -> None:
+    text = "SELECT a.x, b.x AS y FROM log a JOIN log b ON a.k = b.k {} a.time BETWEEN b.time - 9 AND b.time"
+    assert wb.sql(text.format("WHERE"), log=STREAM).explain() == wb.sql(text.format("AND"), log=STREAM).explain()
+
+
+def test_windows_of_two_sizes_meet_at_equal_bounds() -> None:
+    """They were refused: their results hold for other times."""
+    text = "SELECT a.x, b.x AS y FROM {} a JOIN [] b ON a.k = b.k AND a.window_start = b.window_start"
+    query = wb.sql(text.replace("{}", SIZED[2]).replace("[]", SIZED[0]), log=STREAM)
+    theirs = duck(text.replace("{}", TUMBLE).replace("[]", WINDOWS[SIZED[0]]), {"log": LOG})
+    assert multiset(query.collect().drop(["start", "end"]).to_pylist()) == multiset(theirs)
+
+
 def test_a_start_is_no_end() -> None:
-    """Windows next to each other share a bound, and do not meet."""
-    with pytest.raises(wb.SqlError, match="This join relates no times"):
-        wb.sql("SELECT a.x FROM TUMBLE(log, 10) a JOIN TUMBLE(log, 10) b ON a.window_start = b.window_end", log=STREAM)
+    """Windows next to each other share a bound, and their lifetimes do not overlap: no row was found."""
+    text = "SELECT a.x, b.x AS y FROM {} a JOIN {} b ON a.window_start = b.window_end"
+    query = wb.sql(text.replace("{}", SIZED[2]), log=STREAM)
+    theirs = duck(text.replace("{}", TUMBLE), {"log": LOG})
+    assert multiset(query.collect().drop(["start", "end"]).to_pylist()) == multiset(theirs)
+
+
+def test_windows_without_a_fixed_size_have_no_fixed_bounds() -> None:
+    with pytest.raises(wb.SqlError, match="Results of a window would be used before the window has closed"):
+        wb.sql(f"SELECT * FROM log l JOIN {GROUPS.format('SESSION(log, 5)')} m ON l.time >= m.window_start", log=STREAM)

@@ -48,7 +48,10 @@ class PointAtEnd(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(duration=1, causal=upstream[0].causal, apart=upstream[0].no_period(), points=True)
+        known = upstream[0]
+        # The results of windows are known at the ends of their windows.
+        settled = known.lookahead is not None and known.time_grid is not None and known.time_grid.on(known.lookahead)
+        return Properties(duration=1, causal=known.causal or settled, apart=upstream[0].no_period(), points=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
