@@ -9,13 +9,13 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.sql.logs import BIDS, TCP
-from tests.engine.sql.test_table_functions import CALLS, CLOCK, SYN, WAVE
+from tests.engine.sql.test_table_functions import CALLS, CLOCK, PLACES, SYN, WAVE
 from tests.engine.stream.printed import built_again
 from whimbrel import col
 from whimbrel.plan import FLUENT, explain
 from whimbrel.stream.time_functions import FunctionsOfTime
 
-STREAMS = {"TCP": TCP, "SYN": SYN, "samples": WAVE, "CLOCK": CLOCK, "bids": BIDS}
+STREAMS = {"TCP": TCP, "SYN": SYN, "samples": WAVE, "CLOCK": CLOCK, "bids": BIDS, "PLACES": PLACES}
 gap = wb.aggregate(init=(0,), accumulate=lambda s, x: (s[0] + x,), result=lambda s: s[0], name="gap")
 ratio = wb.aggregate(init=0, accumulate=lambda s, x, y: s + x * y, result=lambda s: s, name="ratio")
 

@@ -17,7 +17,8 @@ SYN = wb.from_arrow({"time": [2, 5, 62, 71], "srcIP": ["a", "c", "a", "b"], "n":
 WAVE = wb.from_samples({"x": [0.0, 1.0, 2.0, 3.0]}, rate=100)
 CLOCK = wb.from_arrow({"time": pa.array([0, 10], pa.timestamp("ms")), "index": [0, 1],
                        "at": pa.array([0, 10], pa.timestamp("ms"))}, time="time", name="CLOCK")
-STREAMS = {"TCP": TCP, "SYN": SYN, "WAVE": WAVE, "CLOCK": CLOCK}
+PLACES = wb.from_arrow({"time": [1, 2], "place": [{"lon": 8.1, "lat": 50.2}, None]}, time="time", name="PLACES")
+STREAMS = {"TCP": TCP, "SYN": SYN, "WAVE": WAVE, "CLOCK": CLOCK, "PLACES": PLACES}
 
 CALLS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
     "above": ("ABOVE(TCP, len, 15, min => 2)", lambda: TCP.above(col.len, 15, min=2)),
@@ -72,6 +73,7 @@ CALLS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
               lambda: TCP.group_by("srcIP").top_k(2, col.len, ties=False)),
     "tumbling_window": ("TUMBLING_WINDOW(TCP, 60, offset => 10)", lambda: TCP.tumbling_window(60, offset=10)),
     "union": ('"union"(TCP, TCP, TCP)', lambda: TCP.union(TCP, TCP)),
+    "unnest": ('"unnest"(PLACES, place)', lambda: PLACES.unnest("place")),
     "unpivot": ('"unpivot"("select"(TCP, len, protocol), len, attribute => which)',
                 lambda: TCP.select("len", "protocol").unpivot("len", attribute="which")),
     "where": ('"where"(TCP, len > 10, protocol = 6)', lambda: TCP.where(col.len > 10, col.protocol == 6)),
@@ -158,10 +160,10 @@ UNPIVOT is an operator, and a word of SQL too.
   hint:  Write its name in double quotes: "unpivot"(t, ...).
 """),
     "other values": ("SELECT * FROM EXPLODE(TCP, len, 5)", """
-EXPLODE cannot use these arguments.
+explode() needs a list of values, got 5.
   where: line 1: SELECT * FROM EXPLODE(TCP, len, 5)
                                ^^^^^^^^^^^^^^^^^^^
-  hint:  See the page of the operator explode.
+  hint:  Cast one side, such as CAST(x AS DOUBLE).
 """),
     "a window": ("SELECT * FROM SHIFT(TUMBLE(TCP, time, 60), 5)", """
 A window needs rows that have no window yet.
