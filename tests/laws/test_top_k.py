@@ -12,6 +12,8 @@ QUERIES = {
     "windows_by_key": ".group_by('key').tumbling_window(9).top_k(1, by=col.y, rank='place')",
     "smallest": ".group_by('flag').hopping_window(8, 4).top_k(2, by=col.key, descending=False)",
     "smallest_at_the_ends_of_int64": ".top_k(1, by=col.k2, descending=False)",
+    "several_orders": ".tumbling_window(9).top_k(2, by=[col.flag, col.x], descending=[False, True])",
+    "cut_by_several_orders": ".group_by('k2').sliding_window(7).top_k(2, by=[col.key, col.x], ties=False)",
     "cut": ".tumbling_window(8).top_k(3, by=col.x, ties=False)",
     "cut_by_key": ".group_by('k2').sliding_window(7).top_k(1, by=col.flag, ties=False).aggregate(s=wb.sum(col.x))",
 }

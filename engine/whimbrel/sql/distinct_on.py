@@ -28,12 +28,13 @@ def first_rows(node: Any, binder: Binder) -> Any:
     keys = [meant(each) for each in (on.expressions if isinstance(on, exp.Tuple) else [on])]
     order = node.args.get("order")
     others = [each for each in (order.expressions if order is not None else []) if meant(each.this) not in keys]
-    if len(others) != 1:
+    if not others:
         what, hint = refusal("distinct on")
         raise binder.text.error(what, order or on, hint)
-    first = exp.Ordered(this=meant(others[0].this).copy(), desc=others[0].args.get("desc"))
+    first = [exp.Ordered(this=meant(each.this).copy(), desc=each.args.get("desc"),
+                         nulls_first=each.args.get("nulls_first")) for each in others]
     number = exp.Window(this=exp.RowNumber(), partition_by=[each.copy() for each in keys],
-                        order=exp.Order(expressions=[first]))
+                        order=exp.Order(expressions=first))
     bound = exp.EQ(this=number, expression=exp.Literal.number(1))
     made = node.copy()
     made.set("distinct", None)

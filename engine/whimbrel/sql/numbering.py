@@ -23,6 +23,9 @@ RANK: Final = "_rank"
 """The column of the number."""
 
 _LARGEST: Final = 2**63 - 1
+_NOTHING: Final = (((pa.types.is_integer,), 0), ((pa.types.is_floating,), 0.0), ((pa.types.is_boolean,), False),
+                   ((pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view), ""))
+"""Values in place of nulls, by the test of their type."""
 
 
 def numbered(window: Any, conditions: list[Any], relation: SqlRelation,
@@ -41,28 +44,26 @@ def numbered(window: Any, conditions: list[Any], relation: SqlRelation,
         else:
             bound = most
     order = window.args.get("order")
-    if order is None or len(order.expressions) != 1:
-        raise binder.text.error(f"{name}() needs ORDER BY with one expression.", window, "Order by one expression.")
+    if order is None:
+        raise binder.text.error(f"{name}() needs ORDER BY.", window, "Add ORDER BY and an expression.")
     keys = partition_keys(window, relation, binder)
-    [ordered] = order.expressions
-    by = scalar(ordered.this, NameScope(binder, relation))
-    descending = bool(ordered.args.get("desc"))
+    first = order.expressions[0]
+    by_time = _is_time(scalar(first.this, NameScope(binder, relation)), relation) and not first.args.get("desc")
     relation = _in_epoch(window, relation, binder)
     complete = relation.table or _in_one_window(keys, relation)
-    if relation.lives == "instant" and not complete and _is_time(by, relation) and not descending:
-        return relation.after(_counted(window, name, bound, by, keys, relation, binder)), rest
+    if relation.lives == "instant" and not complete and by_time:
+        return relation.after(_counted(window, name, bound, order.expressions, keys, relation, binder)), rest
     if relation.lives == "window" and not complete:
         what, hint = refusal("numbers across windows", name=name)
         raise binder.text.error(what, window, hint)
     if bound is None and not complete:
         what, hint = refusal("unbounded numbers", name=name)
         raise binder.text.error(what, window, hint)
-    by = _nulls_last(by, ordered.this, relation, binder, descending=descending)
+    by, options = _order(order.expressions, relation, binder)
     stream = relation.stream
     if relation.lives == "instant" and not complete:
         stream = binder.step(window, lambda: relation.stream.set_duration(None))
     by_key = stream if not keys else binder.step(window, lambda: stream.group_by(*keys))
-    options: dict[str, Any] = {} if descending else {"descending": False}
     if name == "row_number":
         options["ties"] = False
     top = binder.step(window, lambda: by_key.top_k(bound or _LARGEST, by, rank=RANK, **options)).ungroup()
@@ -147,14 +148,19 @@ def _in_one_window(keys: list[str], relation: SqlRelation) -> bool:
         0 < relation.times.get(key, 0) <= max(relation.step_ticks, 1) for key in keys))
 
 
-def _counted(window: Any, name: str, bound: int | None, by: Expr, keys: list[str], relation: SqlRelation,
+def _counted(window: Any, name: str, bound: int | None, ordered: list[Any], keys: list[str], relation: SqlRelation,
              binder: Binder) -> Stream:
-    """Rows with the number of rows of their key before them; of one time, the other columns decide."""
+    """Rows with the number of rows of their key before them; of one time, the other orders and columns decide."""
     stream = relation.stream
     by_key = stream if not keys else binder.step(window, lambda: stream.group_by(*keys))
-    if name == "row_number":
-        rows = binder.step(window, lambda: by_key.top_k(bound or _LARGEST, by, descending=False, ties=False, rank=RANK))
-        rows = rows.ungroup()
+    if name == "row_number" or len(ordered) > 1:
+        others = [part for each in ordered[1:] for part in _values(each, relation, binder)]
+        time = scalar(ordered[0].this, NameScope(binder, relation))
+        by: Any = [time, *(value for value, _ in others)] if others else time
+        options_: dict[str, Any] = {"descending": [False, *(falls for _, falls in others)] if others else False}
+        if name == "row_number":
+            options_["ties"] = False
+        rows = binder.step(window, lambda: by_key.top_k(bound or _LARGEST, by, **options_, rank=RANK)).ungroup()
     else:
         rows = binder.step(window, lambda: stream.with_columns(**{RANK: lit(1)}))
     so_far = binder.step(window, lambda: stream.set_duration(None))
@@ -168,14 +174,29 @@ def _counted(window: Any, name: str, bound: int | None, by: Expr, keys: list[str
     return made if bound is None else binder.step(window, lambda: made.where(Col(RANK) <= bound))
 
 
-def _nulls_last(by: Expr, node: Any, relation: SqlRelation, binder: Binder, *, descending: bool) -> Expr:
-    """The order with nulls after all values, as SQL has it; top-k leaves nulls out."""
-    type_ = NameScope(binder, relation).type_of(by, node)
+def _order(ordered: list[Any], relation: SqlRelation, binder: Binder) -> tuple[Any, dict[str, Any]]:
+    """The order of ``top_k``: its values, with nulls where SQL has them, and the option `descending`."""
+    parts = [part for each in ordered for part in _values(each, relation, binder)]
+    values, down = [value for value, _ in parts], [falls for _, falls in parts]
+    if len(values) == 1:
+        return values[0], {} if down[0] else {"descending": False}
+    return values, {"descending": down}
+
+
+def _values(ordered: Any, relation: SqlRelation, binder: Binder) -> list[tuple[Expr, bool]]:
+    """One expression of ORDER BY as values without nulls; ``top_k`` leaves nulls out."""
+    descending, first = (bool(ordered.args.get(key)) for key in ("desc", "nulls_first"))
+    scope = NameScope(binder, relation)
+    by = scalar(ordered.this, scope)
+    type_ = scope.type_of(by, ordered.this)
     if pa.types.is_timestamp(type_):
         by, type_ = by.cast(pa.int64()), pa.int64()
-    if pa.types.is_signed_integer(type_):
-        return by.cast(pa.int64()).fill_null(-_LARGEST if descending else _LARGEST)
-    if pa.types.is_floating(type_):
-        return by.fill_null(float("-inf") if descending else float("inf"))
-    raise binder.text.error(f"Numbers need an order by a number or a time, got {type_}.", node,
-                            "Order by a number or a time.")
+    if not first and pa.types.is_signed_integer(type_):
+        return [(by.cast(pa.int64()).fill_null(-_LARGEST if descending else _LARGEST), descending)]
+    if not first and pa.types.is_floating(type_):
+        return [(by.fill_null(float("-inf") if descending else float("inf")), descending)]
+    nothing: Any = next((value for kinds, value in _NOTHING if any(kind(type_) for kind in kinds)), None)
+    if nothing is None:
+        raise binder.text.error(f"Numbers need an order by a number, a text or a time, got {type_}.", ordered.this,
+                                "Order by a number, a text or a time.")
+    return [(by.is_null(), first), (by.fill_null(nothing), descending)]

@@ -138,8 +138,8 @@ class Methods:
         return self._unary(operators.pivot, *names, attribute=attribute, value=value, values=values,
                            aggregate=aggregate, keys=self.keys)
 
-    def top_k(self, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
-              rank: str = "rank") -> Self:
+    def top_k(self, k: int, by: Condition | str | Sequence[Condition | str], *,
+              descending: bool | Sequence[bool] = True, ties: bool = True, rank: str = "rank") -> Self:
         """Keep the k rows with the largest values, per group.
 
         There is a ranking for each snapshot. See :class:`whimbrel.operators.TopK`.
@@ -147,10 +147,10 @@ class Methods:
         Parameters
         ----------
         k : int
-        by : Expr, callable or str
-            The order of rows: an expression or the name of a column.
-        descending : bool
-            False: the smallest instead.
+        by : Expr, callable or str, or a list
+            The order of rows: an expression or the name of a column. The second orders rows with equal first values.
+        descending : bool or list of bool
+            False: the smallest instead. A list has a value for each of `by`.
         ties : bool
             Whether all rows of the last rank are kept, so that there may be more than k.
         rank : str

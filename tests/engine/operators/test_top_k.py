@@ -38,6 +38,18 @@ def test_texts_and_the_smallest() -> None:
         (0, 10, "a", 1, 6), (0, 10, "a", 1, 7), (0, 10, "a", 1, 9)]
 
 
+def test_the_second_order_is_of_rows_that_are_equal_in_the_first() -> None:
+    by = [col.k, col.x]
+    assert rows(stream().top_k(2, by=by, descending=[True, False]).select("n", "rank")) == [
+        (0, 10, 8, 1), (0, 10, 9, 2)]
+    assert rows(stream().top_k(9, by=by, descending=False).select("n", "rank")) == [
+        (0, 10, 6, 2), (0, 10, 7, 2), (0, 10, 8, 4), (0, 10, 9, 1)]
+    assert stream().top_k(2, by=by, descending=[True, False]).explain().splitlines()[0].startswith(
+        "top_k(2, by=[col.k, col.x], descending=[True, False])")
+    with pytest.raises(PlanError, match="a value for each of by, got 1 for 2"):
+        stream().top_k(1, by=by, descending=[True])
+
+
 def test_rows_that_stay_best_are_ranked_in_every_snapshot() -> None:
     events = wb.from_arrow({"at": [0, 2], "until": [9, 4], "x": [5, 1]}, time="at", end="until").select("x")
     assert rows(events.top_k(1, by=col.x)) == [(0, 2, 5, 1), (2, 4, 5, 1), (4, 9, 5, 1)]

@@ -257,11 +257,11 @@ ORDER BY in OVER needs the event time of a stream, ascending.
                                                   ^^^^^
   hint:  Use the ordered attribute: ts.
 """),
-    'order by a text': ('SELECT * FROM hosts QUALIFY rank() OVER (ORDER BY ip) <= 3', """
-Numbers need an order by a number or a time, got string.
-  where: line 1: SELECT * FROM hosts QUALIFY rank() OVER (ORDER BY ip) <= 3
-                                                                   ^^
-  hint:  Order by a number or a time.
+    'order by a decimal': ('SELECT * FROM hosts QUALIFY rank() OVER (ORDER BY CAST(rank AS DECIMAL(5, 1))) <= 3', """
+Numbers need an order by a number, a text or a time, got decimal128(5, 1).
+  where: line 1: T * FROM hosts QUALIFY rank() OVER (ORDER BY CAST(rank AS DECIMAL(5, 1))) <= 3
+                                                                   ^^^^^^^^^^^^^^^^^^^^
+  hint:  Order by a number, a text or a time.
 """),
     'two lags': ('SELECT lag(price, 2) OVER (ORDER BY ts) FROM bids', """
 LAG looks one row back.

@@ -16,7 +16,7 @@ from tests.engine.sql.test_tables import duck, multiset
 DRAW = random.Random(7)
 TIMES = sorted(DRAW.sample(range(-30, 200), 40))
 BIDS = pa.table({"ts": pa.array(TIMES, pa.timestamp("s")), "k": [DRAW.choice(["a", "b", None]) for _ in TIMES],
-                 "price": DRAW.sample(range(1000), len(TIMES))})
+                 "price": DRAW.sample(range(1000), len(TIMES)), "x": [DRAW.choice([1, 2, None]) for _ in TIMES]})
 LOG = wb.from_arrow(BIDS, time="ts", name="bids")
 WINDOW = "TABLE(TUMBLE(TABLE bids, DESCRIPTOR(ts), INTERVAL '1' MINUTE))"
 WINDOWED = ("(SELECT *, time_bucket(INTERVAL '1' MINUTE, ts) AS window_start, time_bucket(INTERVAL '1' MINUTE, ts) + "
@@ -41,6 +41,11 @@ TEXTS = [
     ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY m ORDER BY price) AS n FROM ("
      "SELECT date_trunc('minute', ts) AS m, price FROM bids)) WHERE n <= 2"),
     "SELECT m, count(*) AS n FROM (SELECT date_trunc('minute', ts) AS m FROM bids) GROUP BY m",
+    f"SELECT price, rank() OVER (PARTITION BY window_start ORDER BY k DESC, x) AS r, window_end FROM {WINDOW}",
+    ("SELECT price, rank() OVER (PARTITION BY window_start ORDER BY k NULLS FIRST, x DESC NULLS FIRST) AS r "
+     f"FROM {WINDOW}"),
+    ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY window_start, window_end ORDER BY x DESC, k, price) "
+     f"AS rn FROM {WINDOW}) WHERE rn <= 2"),
     ("SELECT price, count(*) OVER (PARTITION BY window_start) AS n, window_start "
      f"FROM {WINDOW}"),
 ]
@@ -58,6 +63,8 @@ SO_FAR = [
     "SELECT k, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) AS rn FROM bids) WHERE rn = 1",
     "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY k ORDER BY price DESC) AS rn FROM bids) WHERE rn <= 4",
     "SELECT price, rank() OVER (ORDER BY price) AS r FROM HOLD(bids) QUALIFY r <= 3",
+    "SELECT k, price FROM (SELECT *, row_number() OVER (ORDER BY k DESC, x, price) AS rn FROM bids) WHERE rn <= 9",
+    "SELECT DISTINCT ON (k) k, x, price FROM HOLD(bids) ORDER BY k, x DESC, price",
 ]
 
 
@@ -81,6 +88,16 @@ def test_rows_of_one_time_are_numbered_by_their_other_columns() -> None:
     assert sorted(zip(found["n"].to_pylist(), found["x"].to_pylist(), strict=True)) == [(1, 8), (2, 9), (3, 7), (4, 7)]
     ranks = wb.sql("SELECT rank() OVER (ORDER BY at) AS n FROM log", log=log).collect()
     assert sorted(ranks["n"].to_pylist()) == [1, 1, 3, 3]
+
+
+@pytest.mark.parametrize("order", ["ts, x, price DESC", "ts, k DESC, x NULLS FIRST, price"])
+def test_the_second_order_numbers_rows_of_one_time(order: str) -> None:
+    table = BIDS.set_column(0, "ts", pc.floor_temporal(BIDS["ts"], 30, unit="second"))
+    log = wb.from_arrow(table, time="ts", name="bids")
+    for function in ("row_number", "rank"):
+        text = f"SELECT price, {function}() OVER (PARTITION BY k ORDER BY {order}) AS n FROM bids"
+        ours = wb.sql(text, bids=log).collect().drop(["start", "end"]).to_pylist()
+        assert multiset(ours) == multiset(duck(text, {"bids": table}))
 
 
 def test_equal_rows_of_a_table_have_different_numbers() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,10 +47,10 @@ class TopK(Operator):
     Parameters
     ----------
     k : int, > 0
-    by : Expr
-        The order of rows. Rows with null are skipped.
-    descending : bool
-        Whether the largest are first.
+    by : tuple of Expr
+        The order of rows: the second value orders rows with equal first ones. Rows with null are skipped.
+    descending : tuple of bool
+        Whether the largest are first, for each of these.
     ties : bool
         Whether all rows of the last rank are kept. Otherwise the other columns decide, in their order, then the start.
     rank : str
@@ -73,8 +74,8 @@ class TopK(Operator):
     """
 
     k: int
-    by: Expr
-    descending: bool = True
+    by: tuple[Expr, ...]
+    descending: tuple[bool, ...]
     ties: bool = True
     rank: str = "rank"
     keys: Keys = ()
@@ -84,10 +85,11 @@ class TopK(Operator):
         if self.k < 1:
             raise PlanError(f"k must be an integer of at least 1, got {self.k!r}.",
                             where=where, hint="Use a positive k, such as top_k(3, by=col.x).")
-        type_ = type_of(self.by, upstream[0], where=where)
-        if not is_ordered(type_):
-            raise ExpressionError(f"by must have an order, got {self.by.show()} of type {type_}.", where=where,
-                                  hint="Order by numbers, booleans, times or strings.")
+        for by in self.by:
+            type_ = type_of(by, upstream[0], where=where)
+            if not is_ordered(type_):
+                raise ExpressionError(f"by must have an order, got {by.show()} of type {type_}.", where=where,
+                                      hint="Order by numbers, booleans, times or strings.")
         for _, expr in self.keys:
             type_of(expr, upstream[0], where=where)
         return upstream[0].with_fields([*upstream[0], Field(self.rank, pa.int64())], where=where)
@@ -99,7 +101,7 @@ class TopK(Operator):
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         if not self.ties:
             return (frozenset(upstream[0].names),)
-        read = frozenset[str]().union(*map(columns_of, (self.by, *(expr for _, expr in self.keys))))
+        read = frozenset[str]().union(*map(columns_of, (*self.by, *(expr for _, expr in self.keys))))
         return (wanted - {self.rank} | read,)
 
     def reach(self, *inputs: Reach) -> Reach | None:
@@ -121,16 +123,18 @@ class TopK(Operator):
         return self.keys
 
     def show(self) -> str:
-        options = "" if self.descending else ", descending=False"
+        options = "" if all(self.descending) else ", descending=False"
+        options = options if len(set(self.descending)) == 1 else f", descending={list(self.descending)}"
         options += "" if self.ties else ", ties=False"
         options += "" if self.rank == "rank" else f", rank={self.rank!r}"
-        text = f"top_k({self.k}, by={self.by.show()}{options})"
+        by = self.by[0].show() if len(self.by) == 1 else f"[{', '.join(each.show() for each in self.by)}]"
+        text = f"top_k({self.k}, by={by}{options})"
         return text if not self.keys else f"group_by({', '.join(name for name, _ in self.keys)}).{text}"
 
 
 @fluent
-def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = True, ties: bool = True,
-          rank: str = "rank", keys: Keys = ()) -> TopK:
+def top_k(schema: Schema, k: int, by: Condition | str | Sequence[Condition | str], *,
+          descending: bool | Sequence[bool] = True, ties: bool = True, rank: str = "rank", keys: Keys = ()) -> TopK:
     """Keep the k rows with the largest values, per group.
 
     There is a ranking for each snapshot. See :class:`whimbrel.operators.TopK`.
@@ -138,18 +142,23 @@ def top_k(schema: Schema, k: int, by: Condition | str, *, descending: bool = Tru
     Parameters
     ----------
     k : int
-    by : Expr, callable or str
-        The order of rows: an expression or the name of a column.
-    descending : bool
-        False: the smallest instead.
+    by : Expr, callable or str, or a list
+        The order of rows: an expression or the name of a column. The second orders rows with equal first values.
+    descending : bool or list of bool
+        False: the smallest instead. A list has a value for each of `by`.
     ties : bool
         Whether all rows of the last rank are kept, so that there may be more than k.
     rank : str
         The name of the column with the rank; without ties it is the number of the row, from 1.
     """
     check_name(rank, "top_k")
-    return TopK(k=k, by=trace(by, where="top_k(by=...)", names=True), descending=descending, ties=ties, rank=rank,
-                keys=keys)
+    values: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
+    down = list(descending) if isinstance(descending, list | tuple) else [descending] * len(values)
+    if not values or len(down) != len(values):
+        raise PlanError(f"descending must have a value for each of by, got {len(down)} for {len(values)}.",
+                        where="top_k(by=[...])", hint="Use by=[col.x, col.y], descending=[True, False].")
+    return TopK(k=k, by=tuple(trace(each, where="top_k(by=...)", names=True) for each in values),
+                descending=tuple(map(bool, down)), ties=ties, rank=rank, keys=keys)
 
 
 class TopKKernel(Kernel):
@@ -243,9 +252,11 @@ class TopKKernel(Kernel):
     def _best(self, rows: Batch, groups: Array) -> tuple[Array, Array]:
         """Where the best rows of each group are, group by group, and their ranks."""
         op = self.operator
-        values = evaluate(op.by, rows)
-        order_by = _ranks(values) if op.descending else ~_ranks(values)
-        there = np.flatnonzero(values.validity() if values.fixed else np.asarray(pc.is_valid(values.to_arrow())))
+        values = [evaluate(by, rows) for by in op.by]
+        order_by = _together([_ranks(each) if down else ~_ranks(each)
+                              for each, down in zip(values, op.descending, strict=True)])
+        there = np.flatnonzero(np.logical_and.reduce([
+            each.validity() if each.fixed else np.asarray(pc.is_valid(each.to_arrow())) for each in values]))
         if op.ties:
             order = there[np.lexsort((order_by[there], groups[there]))]
         else:
@@ -272,6 +283,17 @@ def _rows_apart(start: Array, end: Array, watermark: int) -> int:
     latest = np.maximum.reduceat(end, first)
     apart = (np.minimum.reduceat(end, first) == latest) & (latest <= following) & (latest < INF)
     return len(start) if apart.all() else int(first[np.argmin(apart)])
+
+
+def _together(ranks: list[Array]) -> Array:
+    """Integers in the order of several, of which the first that differs decides; equal where all are."""
+    if len(ranks) == 1:
+        return ranks[0]
+    order = np.lexsort(ranks[::-1])
+    new = np.logical_or.reduce([np.diff(each[order], prepend=each[order][:1]) != 0 for each in ranks])
+    together = np.empty(len(order), np.int64)
+    together[order] = np.cumsum(new)
+    return together
 
 
 def _ranks(values: Column) -> Array:
