@@ -76,11 +76,12 @@ EXAMPLES = {
     "ip.lookup": 'col.a.ip.lookup(wb.prefix_table({"10.0.0.0/8": "lab"}))',
     "wb.lit": "wb.lit(3)", "wb.greatest": "wb.greatest(col.x, col.y)", "wb.least": "wb.least(col.x, col.y)",
     "wb.coalesce": "wb.coalesce(col.z, col.n)", "wb.format": 'wb.format("{} of {}", col.n, col.s)',
+    "wb.concat_list": "wb.concat_list(3, 4)",
     "wb.haversine": "wb.haversine(52.52, 13.405, 48.8566, 2.3522)",
     "wb.when": "wb.when(col.x > 0).then(1).otherwise(0)",
 }
 """Examples of functions whose arguments matter; another function is called without arguments on a column."""
-VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "k": "2", "x": "col.x", "y": "col.y"}
+VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "edges": "[0, 2, 4]", "time": "col.at, per=1", "k": "2", "x": "col.x", "y": "col.y"}
 """Arguments of aggregates by the names of parameters; others are columns."""
 OVER_TIME = ("whimbrel.stream.recurrences", "whimbrel.stream.time_weighted")
 """Modules of aggregates that are not those of a window's rows."""

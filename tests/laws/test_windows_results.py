@@ -24,6 +24,9 @@ QUERIES = {
                 " g=wb.geometric_mean(col.x))",
     "combined_sliding": ".group_by('key').sliding_window(9).aggregate(n=wb.n_null(col.y),"
                         " w=wb.weighted_mean(col.x, col.y), g=wb.geometric_mean(col.x))",
+    "bins": ".group_by('key').tumbling_window(8).aggregate(h=wb.histogram(col.x, [0, 2, 4, 5]),"
+            " r=wb.rate(col.x, col.time, per=1))",
+    "bins_sliding": ".sliding_window(9).aggregate(h=wb.histogram(col.y, [0.5, 1.0, 9.0]))",
     "pairs": ".group_by('key').tumbling_window(8).aggregate(c=wb.cov(col.y, col.x), a=wb.slope(col.y, col.x),"
              " s=wb.skew(col.x))",
     "pairs_sliding": ".group_by('key').sliding_window(9).aggregate(r=wb.corr(col.x, col.y))",

@@ -3,6 +3,7 @@
 from whimbrel.expr.build import (
     coalesce,
     col,
+    concat_list,
     end_time,
     greatest,
     haversine,
@@ -90,6 +91,7 @@ __all__ = [
     "coalesce",
     "col",
     "columns_of",
+    "concat_list",
     "correlate",
     "decimal",
     "end_time",

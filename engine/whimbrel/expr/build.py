@@ -180,6 +180,21 @@ def haversine(latitude: Any, longitude: Any, to_latitude: Any, to_longitude: Any
     return Call("haversine", tuple(map(lift, (latitude, longitude, to_latitude, to_longitude))))
 
 
+def concat_list(*values: Any) -> Expr:
+    """List of several values of one row, in this order.
+
+    The values have one type. It is null where one of them is null.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": [1, 2], "x": [3, 4], "y": [5, None]}, time="at")
+    >>> events.select(both=wb.concat_list(wb.col.x, wb.col.y)).collect()["both"].to_pylist()
+    [[3, 5], None]
+    """
+    return _extreme("concat_list", values)
+
+
 def _extreme(function: str, values: tuple[Any, ...]) -> Expr:
     if not values:
         raise ExpressionError(f"{function}() needs at least one value.", where=f"{function}()",

@@ -89,7 +89,7 @@ def _call(call: Call) -> str:
         return f"{call.function}()"
     if call.function == "parameter":
         return f"parameter({call.options[0]!r})"
-    if call.function in ("greatest", "least", "haversine"):
+    if call.function in ("greatest", "least", "haversine", "concat_list"):
         return f"{call.function}({', '.join(map(_argument, call.args))})"
     if call.function.startswith("seg."):
         return _segment_call(call)

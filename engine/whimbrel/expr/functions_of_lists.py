@@ -153,6 +153,26 @@ def _join(lists: Any, separator: str) -> Any:
     return pc.binary_join(lists, pa.scalar(separator, kind)).cast(pa.string())
 
 
+def _concat(*columns: Any) -> Any:
+    rows = len(columns[0])
+    order = np.arange(rows)[:, None] + rows * np.arange(len(columns))
+    items = pa.concat_arrays(list(columns)).take(pa.array(order.ravel()))
+    there = np.logical_and.reduce([np.asarray(column.is_valid()) for column in columns])
+    offsets = pa.array(np.arange(0, order.size + 1, len(columns)).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, items, mask=None if there.all() else pa.array(~there))
+
+
+def _list_type(given: Types, _: Sequence[Any]) -> pa.DataType:
+    return pa.list_(given[0])
+
+
+def _check_alike(given: Types, _: Sequence[Any], shown: str) -> None:
+    other = next((type_ for type_ in given if type_ != given[0]), None)
+    if other is not None:
+        raise ExpressionError(f"A list has values of one type, got {given[0]} and {other}.", where=shown,
+                              hint=f"Use .cast('{given[0]}') for the other values.")
+
+
 def _item(given: Types) -> pa.DataType:
     return pa.null() if t.is_null(given[0]) else logical_type(given[0].value_type)
 
@@ -182,6 +202,7 @@ _NUMBERS = _needs(is_number, "numbers")
 _ORDERED = _needs(is_ordered, "values with an order")
 
 LISTS: Final[dict[str, Function]] = {
+    "concat_list": Function("any value", _list_type, _concat, 0, sql="list_value", check=_check_alike, arrays=True),
     "list.length": Function("a list", _INT, _length, sql="list_length", arrays=True),
     "list.get": Function("a list", _item_type, _get, options=(int,), sql=None, arrays=True),
     "list.slice": Function("a list", None, _slice, options=(int, object), sql=None, arrays=True),

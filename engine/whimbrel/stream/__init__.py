@@ -25,7 +25,7 @@ from whimbrel.stream.aggregates import (
     window_end,
     window_start,
 )
-from whimbrel.stream.combined_aggregates import geometric_mean, n_null, weighted_mean
+from whimbrel.stream.combined_aggregates import geometric_mean, histogram, n_null, rate, weighted_mean
 from whimbrel.stream.desk import Desk, desk
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
@@ -82,6 +82,7 @@ __all__ = [
     "from_samples",
     "from_spark",
     "geometric_mean",
+    "histogram",
     "iir",
     "increase",
     "integral",
@@ -102,6 +103,7 @@ __all__ = [
     "quantile",
     "quantiles",
     "r2",
+    "rate",
     "read_audio",
     "read_csv",
     "read_edf",

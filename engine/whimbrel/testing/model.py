@@ -266,6 +266,11 @@ def _string_agg(of: Term, separator: str = ",", *, order: str = "time", descendi
                           options={"separator": separator, "descending": descending})
 
 
+def _counted_at(value: Term, at: Term) -> Term:
+    """Triples of a start, a value and a time."""
+    return Term(lambda payload: None if value(payload) is None else (payload["time"], value(payload), at(payload)))
+
+
 MODEL_API = SimpleNamespace(
     WHOLE=None,
     calendar=lambda sessions: list(zip(sessions["open"], sessions["close"], strict=True)),
@@ -295,6 +300,8 @@ MODEL_API = SimpleNamespace(
     entropy=lambda of: ModelAggregate("entropy", of),
     string_agg=_string_agg,
     increase=lambda of: ModelAggregate("increase", _when_it_started(of)),
+    histogram=lambda of, edges: ModelAggregate("histogram", of, options={"edges": edges}),
+    rate=lambda of, at, per=1: ModelAggregate("rate", _counted_at(of, at), options={"per": per}),
     bit_and=lambda of: ModelAggregate("bit_and", of),
     bit_or=lambda of: ModelAggregate("bit_or", of),
     bit_xor=lambda of: ModelAggregate("bit_xor", of),

@@ -25,7 +25,8 @@ class Aggregated:
                   "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
                   "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew", "arg_min",
                   "arg_max", "last_by", "bit_and", "bit_or", "bit_xor", "mode", "sum_distinct",
-                  "quantiles", "mad", "entropy", "string_agg", "increase"]
+                  "quantiles", "mad", "entropy", "string_agg", "increase",
+                  "histogram", "rate"]
     of: Function | None = None
     condition: Function | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -225,6 +226,21 @@ def _increase(pairs: Sequence[Any]) -> Any:
     return sum(grown) if grown else None
 
 
+def _histogram(values: Sequence[Any], edges: Sequence[Any]) -> list[int]:
+    """"From its first edge up to its second one. The last bin also holds its second edge"."""
+    return [sum(low <= value and (value < high or value == high == edges[-1]) for value in values)
+            for low, high in pairwise(edges)]
+
+
+def _rate(triples: Sequence[Any], per: float) -> float | None:
+    """Of (start, value, time): the increase over the time between the first and the last one."""
+    times = [time for _, _, time in triples]
+    if not times or max(times) == min(times):
+        return None
+    grown = _increase([triple[:2] for triple in triples])
+    return float(grown / ((max(times) - min(times)) / per))
+
+
 _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "count": len, "sum": _sum, "mean": _mean, "min": _extreme(min), "max": _extreme(max),
     "product": _whole(math.prod), "sum_of_squares": _whole(lambda values: sum(value * value for value in values)),
@@ -236,7 +252,8 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "corr": _corr, "cov": _cov, "slope": _slope, "skew": _skew,
     "mode": _mode, "sum_distinct": lambda values: _sum(sorted(set(values))),
     "quantiles": lambda values, qs: [_quantile(values, q, "linear", descending=False) for q in qs] if values else None,
-    "mad": _mad, "entropy": _entropy, "string_agg": _string_agg, "increase": _increase,
+    "mad": _mad, "entropy": _entropy, "string_agg": _string_agg, "histogram": _histogram, "rate": _rate,
+    "increase": _increase,
     "arg_min": _arg(min), "arg_max": _arg_max, "last_by": _arg(max),
     "bit_and": _bitwise(operator.and_), "bit_or": _bitwise(operator.or_), "bit_xor": _bitwise(operator.xor),
 }
