@@ -81,7 +81,8 @@ EXAMPLES = {
     "wb.when": "wb.when(col.x > 0).then(1).otherwise(0)",
 }
 """Examples of functions whose arguments matter; another function is called without arguments on a column."""
-VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "edges": "[0, 2, 4]", "time": "col.at, per=1", "k": "2", "x": "col.x", "y": "col.y"}
+VALUES = {"q": "0.5", "qs": "[0.5, 0.95]", "edges": "[0, 2, 4]", "time": "col.at, per=1", "k": "2",
+          "x": "col.x", "y": "col.y"}
 """Arguments of aggregates by the names of parameters; others are columns."""
 OVER_TIME = ("whimbrel.stream.recurrences", "whimbrel.stream.time_weighted")
 """Modules of aggregates that are not those of a window's rows."""
