@@ -48,7 +48,9 @@ def shown_address(address: str) -> str:
     >>> shown_address("s3://key:sec/ret@logs/a.csv?region=eu"), shown_address("https://host/a.csv?sig=1234")
     ('s3://logs/a.csv', 'https://host/a.csv?sig=***')
     """
-    scheme, _, rest = address.partition("://")
+    scheme, found, rest = address.partition("://")
+    if not found:
+        return address
     if scheme in ("http", "https"):
         return without_secrets(address)
     rest = rest.partition("?")[0]

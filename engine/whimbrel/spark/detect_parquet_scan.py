@@ -70,6 +70,8 @@ def plain_parquet(frame: DataFrame, fields: pa.Schema, *, where: str) -> PlainFi
         files = ParquetFiles(sorted(constants, key=natural_path), where=where, wanted=fields.names)
     except WhimbrelError:  # files of several schemas, for example: Spark knows how to merge them
         return None
+    if not files.complete:
+        return None
     others = [field for field in fields if field.name not in named and not _same(files, field)]
     for field in others:
         if field.name in files.schema.names:

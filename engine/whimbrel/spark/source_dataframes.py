@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from whimbrel.connect import ArrowSource, ParquetSource
 from whimbrel.connect.files.data_file import RemoteFile
+from whimbrel.connect.table_formats.delta_source import DeltaSource
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.errors import failure
@@ -63,7 +64,11 @@ def is_table(source: Source) -> bool:
 def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
     """Files as Spark reads them: those of like types together, each in the types of all."""
     from pyspark.errors import PySparkException
+    from pyspark.sql.functions import lit
 
+    if isinstance(source, DeltaSource):
+        raise PlanError(f"Spark cannot read {source.name} by its files, because the log of the table names them.",
+                        where=where, hint='Use wb.from_spark(spark.read.format("delta").load(...)).')
     if any(isinstance(path, RemoteFile) for path in source.paths):
         raise PlanError(f"Spark cannot use the credentials with which {source.name} was opened.", where=where,
                         hint="Use wb.from_spark(spark.read.parquet(...)), with credentials of Spark.")
@@ -73,7 +78,8 @@ def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
             return first
         fields = [pa.field(field.name, fitting(field.type, field.name, where)) for field in source.schema]
         types = spark_schema(pa.schema(fields))
-        alike = [frame.select(*(frame[quoted(field.name)].cast(field.dataType).alias(field.name) for field in types))
+        alike = [frame.select(*((frame[quoted(field.name)] if field.name in frame.columns else lit(None))
+                                .cast(field.dataType).alias(field.name) for field in types))
                  for frame in (first, *others)]
         return reduce(lambda above, below: above.unionAll(below), alike)
     except PySparkException as error:

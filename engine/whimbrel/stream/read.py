@@ -79,8 +79,8 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     Unused columns are not read. Row groups are not read if their statistics exclude the filters after the source;
     ``explain()`` shows them. Errors in unread data, such as a row out of order, are therefore not found.
 
-    Files that are read together have the same columns. Where types differ, a column takes the one that holds every
-    value exactly: text is text in whatever layout, the wider of two integers, floats or decimals, the finer of two
+    A column that a file lacks is null in its rows. Where types differ, a column takes the one that holds every value
+    exactly: text is text in whatever layout, the wider of two integers, floats or decimals, the finer of two
     units of time. A column that is all null in a file takes its type from the others. Anything else, such as integers
     in one file and floats or text in another, is an error that names both files, before a row is read. An index without
     a name that pandas wrote to a file is no column, unless it is asked for, such as ``end="__index_level_0__"``.

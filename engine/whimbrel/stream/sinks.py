@@ -7,6 +7,7 @@ from whimbrel.connect.sinks import (
     AudioSink,
     BlocksSink,
     CsvSink,
+    DeltaSink,
     IpcSink,
     JsonSink,
     KafkaSink,
@@ -23,6 +24,7 @@ from whimbrel.plan import Sink
 audio = AudioSink
 blocks = BlocksSink
 csv = CsvSink
+delta = DeltaSink
 ipc = IpcSink
 json = JsonSink
 kafka = KafkaSink
@@ -34,7 +36,8 @@ redis = RedisSink
 webhook = WebhookSink
 
 __all__ = [
-    "Sink", "audio", "blocks", "csv", "ipc", "json", "kafka", "mqtt", "nats", "parquet", "postgres", "redis", "webhook",
+    "Sink", "audio", "blocks", "csv", "delta", "ipc", "json", "kafka", "mqtt", "nats", "parquet", "postgres", "redis",
+    "webhook",
 ]
 
 if not TYPE_CHECKING:  # type checkers know the names

@@ -1,12 +1,17 @@
-"""A server with the interface of S3, by moto, on a thread."""
+"""A server with the interface of S3, by moto."""
 
 from __future__ import annotations
 
-import logging
+import socket
+import subprocess
+import sys
+import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
+
+from tests.engine.connect.feeds.servers import free_port
 
 SECRET = "sEcReT/1234"
 
@@ -50,12 +55,19 @@ class S3Server:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    from moto.server import ThreadedMotoServer
-
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
+    """Start a server in a process of its own: some clients hold Python's lock while they wait for an answer."""
+    port = free_port()
+    process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        yield S3Server(server.get_host_and_port()[1])
+        end = time.monotonic() + 60
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.5):
+                break
+            assert process.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        yield S3Server(port)
     finally:
-        server.stop()
+        process.terminate()
+        process.wait()

@@ -13,7 +13,7 @@ import pytest
 from tests.engine.connect.reading import Row, batches, rows
 from whimbrel.connect import ArrowSource, ParquetSource
 from whimbrel.connect.files import parquet_files
-from whimbrel.errors import SchemaError, SourceError
+from whimbrel.errors import SourceError
 
 ROWS = 500
 LOG = pa.table({
@@ -155,13 +155,6 @@ def test_a_damaged_page_is_an_error_that_names_the_file(log: Path) -> None:
     reading = batches(ParquetSource(log, time="t"), ["x"])
     with pytest.raises(SourceError, match=r"flights.parquet' cannot be read as Parquet: "):
         list(reading)
-
-
-def test_files_of_different_schemas_are_refused_by_column(tmp_path: Path) -> None:
-    pq.write_table(LOG, tmp_path / "a.parquet")
-    pq.write_table(LOG.drop_columns(["note"]), tmp_path / "b.parquet")
-    with pytest.raises(SchemaError, match=r"'note' is string in 'a.parquet' and missing in 'b.parquet'"):
-        ParquetSource(tmp_path, time="t")
 
 
 def test_reading_needs_neither_pandas_nor_spark_nor_numba(log: Path) -> None:

@@ -28,11 +28,12 @@ from whimbrel.plan.source import Blocks, OrderingSpec, Source
 
 
 class ParquetSource(ColumnarSource):
-    """Source of one or several Parquet files with the same columns.
+    """Source of one or several Parquet files.
 
     Files are read in order, by row group.
 
-    A pandas index without a name is dropped, unless it is requested by name, for example as `time`. If the type of a
+    A pandas index without a name is dropped, unless it is requested by name, for example as `time`. A column that a
+    file lacks is null in its rows. If the type of a
     column differs between files, the source uses the type that holds all values exactly. At first only the footers are
     read, so the number of rows is known, and a misspelled column fails early. Reads decode only the requested columns,
     two row groups in parallel and a few batches ahead. They hold a few row groups in memory, or parts of large ones.

@@ -42,11 +42,11 @@ WHOLE_BYTES = 128 << 20
 
 
 class ParquetFiles:
-    """One or several Parquet files with the same columns, in order.
+    """One or several Parquet files, in order.
 
-    If the type of a column differs between files, the common type holds all values exactly. At first only the footers
-    are read. Reads decode only the requested columns, two row groups in parallel and a few batches ahead. They hold a
-    few row groups in memory, or parts of large ones.
+    A column that a file lacks is null in its rows. If the type of a column differs between files, the common type holds
+    all values exactly. At first only the footers are read. Reads decode only the requested columns, two row groups in
+    parallel and a few batches ahead. They hold a few row groups in memory, or parts of large ones.
 
     Parameters
     ----------
@@ -57,13 +57,15 @@ class ParquetFiles:
     folders : FolderColumns, optional
         Columns that the folders of these files name.
     wanted : sequence of str or None
-        Requested columns; a pandas index without a name is kept only if it is requested.
+        Columns that no file may lack; a pandas index without a name is kept only if it is one of them.
 
     Attributes
     ----------
     paths : sequence of DataFile
     schema : pyarrow.Schema
     rows : int
+    complete : bool
+        Whether each file has all columns.
     notes : sequence of dict of bytes to bytes
         What their writers noted in the footers.
 
@@ -72,7 +74,7 @@ class ParquetFiles:
     SourceError
         For an empty or broken file. A broken page is noticed when it is read.
     SchemaError
-        For files of different columns, or that hold a column that their folders name.
+        For files whose columns have no common type, or that hold a column that their folders name.
     """
 
     def __init__(self, files: Sequence[DataFile], *, where: str, folders: FolderColumns | None = None,
@@ -83,9 +85,10 @@ class ParquetFiles:
         self._written = {file: written_at_first(file) for file in files}
         footers = self._all_footers(files)
         schemas = {file: data_fields(schema, wanted) for file, (_, schema) in zip(files, footers, strict=True)}
-        self._one_schema = OneSchema(schemas, where=where)
+        self._one_schema = OneSchema(schemas, where=where, required=wanted)
         for file, (footer, _) in zip(files, footers, strict=True):
             self._one_schema.check_reach(file, footer)
+        self.complete = self._one_schema.complete
         self.schema = self._with_folders(self._one_schema.fields)
         self.rows = sum(footer.num_rows for footer, _ in footers)
         self._footers = [footer for footer, _ in footers]
@@ -226,7 +229,7 @@ class ParquetFiles:
                 inside = [name for name in columns if name in held]
                 for data in _record_batches(reader, inside or (self._one_schema.fields.names or held)[:1], row_groups):
                     if skip < data.num_rows:
-                        rows = self._one_schema.rows(file, data.slice(skip))
+                        rows = self._one_schema.rows(file, data.slice(skip), columns)
                         yield rows if self._folders is None else self._folders.added(file, rows, columns)
                     skip = max(0, skip - data.num_rows)
         except (OSError, pa.ArrowException) as error:

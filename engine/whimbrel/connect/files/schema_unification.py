@@ -17,7 +17,7 @@ from whimbrel.errors import SchemaError, SourceError
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-_SAME = "Use files with the same columns, of types that one type holds exactly."
+_SAME = "Use files with types that one type holds exactly."
 _TELL_SPARK = "Use spark.read.schema(...) with the wider type, columns= without this column, or read_parquet."
 
 
@@ -30,16 +30,21 @@ class OneSchema:
         Schema of each file, in the order of reading; at least one.
     where : str
         The user's call, for errors.
+    required : sequence of str or None
+        Columns that no file may lack, such as that of event time.
 
     Attributes
     ----------
     fields : pyarrow.Schema
-        Columns in the order of the first file.
+        Columns in the order in which they first appear.
+    complete : bool
+        Whether each file has all columns.
 
     Raises
     ------
     SchemaError
-        For a column that some file lacks, or types without an exact common type; it names both files.
+        For a required column that a file lacks, a column that is in a file twice, or types without an exact common
+        type; it names both files.
 
     Examples
     --------
@@ -49,19 +54,25 @@ class OneSchema:
     DataType(int64)
     """
 
-    def __init__(self, files: Mapping[DataFile, pa.Schema], *, where: str) -> None:
+    def __init__(self, files: Mapping[DataFile, pa.Schema], *, where: str, required: Sequence[str | None] = ()) -> None:
         self._where, self._schemas = where, dict(files)
         self._first: dict[pa.Schema, DataFile] = {}
         for file, schema in files.items():
             self._first.setdefault(schema, file)
         first, *others = self._first
-        for other in others:
-            self._check_names(first, other)
-        self.fields = first if not others else pa.schema([self._unified(name) for name in first.names])
+        for schema in self._first:
+            self._check_names(schema)
+        names = dict.fromkeys(name for schema in self._first for name in schema.names)
+        for name in filter(names.__contains__, required):
+            self._check_required(name)
+        self.complete = all(len(schema.names) == len(names) for schema in self._first)
+        self.fields = first if not others else pa.schema([self._unified(name) for name in names])
         self._own = {file: schema for file, schema in files.items() if schema != self.fields}
 
     def ends(self, file: DataFile, group: pq.RowGroupMetaData, name: str) -> Column | None:
         """Smallest and largest value of a column in a row group, from footer statistics."""
+        if file in self._own and name not in self._own[file].names:
+            return None
         ends = smallest_and_largest(group, self._own.get(file, self.fields), name)
         if ends is None or file not in self._own:
             return ends
@@ -70,8 +81,8 @@ class OneSchema:
         except pa.ArrowInvalid:
             raise self._out_of_reach(file, name) from None
 
-    def rows(self, file: DataFile, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Cast rows of a file to the common types; strings keep their layout.
+    def rows(self, file: DataFile, rows: pa.RecordBatch, columns: Sequence[str]) -> pa.RecordBatch:
+        """Cast rows of a file to the common types; strings keep their layout. Columns that it lacks are null.
 
         Raises
         ------
@@ -86,7 +97,9 @@ class OneSchema:
                 arrays.append(as_wider(array, self.fields.field(name).type))
             except pa.ArrowInvalid:
                 raise self._out_of_reach(file, name) from None
-        return pa.record_batch(arrays, names=rows.schema.names)
+        lacking = [name for name in columns if name in self.fields.names and name not in self._own[file].names]
+        arrays += [pa.nulls(rows.num_rows, self.fields.field(name).type) for name in lacking]
+        return pa.record_batch(arrays, names=[*rows.schema.names, *lacking])
 
     def check_reach(self, file: DataFile, footer: pq.FileMetaData) -> None:
         """Refuse times of a file outside the range of another file's unit, from footer statistics.
@@ -115,7 +128,7 @@ class OneSchema:
         ------
         SchemaError
         """
-        own = [(schema, schema.field(name).type) for schema in self._first]
+        own = [(schema, schema.field(name).type) for schema in self._first if name in schema.names]
         source = next((schema for schema, type_ in own
                        if logical_type(type_) == given or (pa.types.is_null(type_) and given == null)), None)
         if source is None:
@@ -133,27 +146,35 @@ class OneSchema:
             groups.setdefault(self._schemas[file], []).append(file)
         return list(groups.values())
 
-    def _check_names(self, fields: pa.Schema, other: pa.Schema) -> None:
-        for name in dict.fromkeys([*fields.names, *other.names]):
-            here, there = (len(schema.get_all_field_indices(name)) for schema in (fields, other))
-            if here != 1 or there != 1:
-                raise self._differ(name, fields, other)
+    def _check_names(self, schema: pa.Schema) -> None:
+        twice = next((name for name in schema.names if len(schema.get_all_field_indices(name)) > 1), None)
+        if twice is not None:
+            raise SchemaError(f"Column {twice!r} is in {self._first[schema].name!r} twice.", where=self._where,
+                              hint="Write the file again with a name for each column.")
+
+    def _check_required(self, name: str | None) -> None:
+        lacking = next((schema for schema in self._first if name not in schema.names), None)
+        if name is not None and lacking is not None:
+            holding = next(schema for schema in self._first if name in schema.names)
+            raise self._differ(name, holding, lacking, hint="Use files that all have this column.")
 
     def _unified(self, name: str) -> pa.Field:
         """A column with the common type of all files."""
-        field, *others = (schema.field(name) for schema in self._first)
+        schemas = [schema for schema in self._first if name in schema.names]
+        field, *others = (schema.field(name) for schema in schemas)
         type_ = field.type
         for number, other in enumerate(others, 1):
             if other.type != type_:
                 wider = wider_type(type_, other.type)
                 if wider is None:
-                    raise self._differ(name, *self._apart(name, number))
+                    raise self._differ(name, *self._apart(name, schemas, number))
                 type_ = wider
-        return pa.field(name, type_, nullable=field.nullable or any(other.nullable for other in others))
+        nullable = field.nullable or len(schemas) < len(self._first) or any(other.nullable for other in others)
+        return pa.field(name, type_, nullable=nullable)
 
-    def _apart(self, name: str, number: int) -> tuple[pa.Schema, pa.Schema]:
+    @staticmethod
+    def _apart(name: str, schemas: Sequence[pa.Schema], number: int) -> tuple[pa.Schema, pa.Schema]:
         """The schema of this number, and one whose type of a column has no common type with it."""
-        schemas = list(self._first)
         other = schemas[number]
         return next(one for one in schemas if wider_type(one.field(name).type, other.field(name).type) is None), other
 
@@ -164,15 +185,15 @@ class OneSchema:
 
     def _out_of_reach(self, file: DataFile, name: str) -> SourceError:
         type_, own = self.fields.field(name).type, self._own[file].field(name).type
-        other = next(each for schema, each in self._first.items() if not _holds(own, schema.field(name).type))
+        other = next(each for schema, each in self._first.items()
+                     if name in schema.names and not _holds(own, schema.field(name).type))
         here, there = shown_apart(file, other)
         return SourceError(f"Column {name!r} of {here!r} holds times beyond {type_}, which {there!r} needs.",
                            where=self._where, hint="Write both files with one time unit, or read them separately.")
 
 
 def _type_in(schema: pa.Schema, name: str) -> str:
-    indices = schema.get_all_field_indices(name)
-    return str(schema.field(indices[0]).type) if len(indices) == 1 else "there twice" if indices else "missing"
+    return str(schema.field(name).type) if name in schema.names else "missing"
 
 
 def _holds(type_: pa.DataType, other: pa.DataType) -> bool:

@@ -1,6 +1,7 @@
 """Sinks of settled rows."""
 
 from whimbrel.connect.sinks.audio import AudioSink
+from whimbrel.connect.sinks.delta import DeltaSink
 from whimbrel.connect.sinks.file_folders import CsvSink, IpcSink, JsonSink
 from whimbrel.connect.sinks.kafka import KafkaSink
 from whimbrel.connect.sinks.mqtt import MqttSink
@@ -12,6 +13,6 @@ from whimbrel.connect.sinks.sample_blocks import BlocksSink
 from whimbrel.connect.sinks.webhook import WebhookSink
 
 __all__ = [
-    "AudioSink", "BlocksSink", "CsvSink", "IpcSink", "JsonSink", "KafkaSink", "MqttSink", "NatsSink", "ParquetSink",
-    "PostgresSink", "RedisSink", "WebhookSink",
+    "AudioSink", "BlocksSink", "CsvSink", "DeltaSink", "IpcSink", "JsonSink", "KafkaSink", "MqttSink", "NatsSink",
+    "ParquetSink", "PostgresSink", "RedisSink", "WebhookSink",
 ]

@@ -1,0 +1,194 @@
+"""Delta table as a sink, with a transaction for each checkpoint."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from whimbrel.connect.addresses import shown_address, without_secrets
+from whimbrel.connect.files.paths import FilePath, address_of
+from whimbrel.connect.table_formats.delta_table import delta_library
+from whimbrel.connect.validation import check_path
+from whimbrel.errors import SinkError
+from whimbrel.plan.sink import Sink, Token
+
+_MAX_ROWS = 1 << 20
+"""Rows of a file."""
+
+
+class DeltaSink(Sink):
+    """Sink of a Delta table. Needs ``whimbrel[delta]``.
+
+    Exactly once: data files are written when a checkpoint is prepared, and added to the log of the table when it is
+    complete. The log has the number of rows of the run as an application transaction, so rows that are already in the
+    table are not added again. The table may have other rows, and other writers. It is created if it does not exist.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the table, or its address, such as ``s3://bucket/table``.
+    storage_options : mapping of str to str, optional
+        Options of the storage, such as credentials. They are in no error, log or checkpoint.
+    """
+
+    guarantee: Literal["exactly once", "at least once"] = "exactly once"
+
+    def __init__(self, path: FilePath, *, storage_options: Mapping[str, str] | None = None) -> None:
+        self._library = delta_library("sinks.delta()")
+        check_path("path", path, where="sinks.delta(...)")
+        address = address_of(path)
+        self._path = address or str(Path(path).expanduser())
+        self.name, self._local = shown_address(self._path), address is None
+        self._options = None if storage_options is None else dict(storage_options)
+        self._parts: list[pa.RecordBatch] = []
+        self._files: list[dict[str, Any]] = []
+
+    @property
+    def _where(self) -> str:
+        return f"sinks.delta({self.name!r})"
+
+    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
+        self._parts, self._files, self._buffered, self._rows = [], [], 0, rows
+        try:
+            self._table = self._opened(schema)
+            self._check_columns(schema)
+            if token is not None:
+                self.commit(token)
+            self._in_table = self._table.transaction_version(self.run) or 0
+        except (self._library.exceptions.DeltaError, OSError) as error:
+            raise self._failed(error) from None
+        if self._in_table < rows:
+            raise SinkError(f"The run wrote {rows:,} rows, and the table has {self._in_table:,} of them.",
+                            where=self._where, hint="Restore the table, or start with new checkpoints.")
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        known = min(max(self._in_table - self._rows - self._buffered, 0), rows.num_rows)
+        self._rows += known  # an older checkpoint: these rows are in the table
+        rows = rows.slice(known)
+        if rows.num_rows:
+            self._parts.append(rows)
+            self._buffered += rows.num_rows
+        if self._buffered >= _MAX_ROWS:
+            self._write()
+
+    def prepare(self) -> Token:
+        self._write()
+        return {"rows": self._rows, "files": list(self._files)}
+
+    def commit(self, token: Any) -> None:
+        if not token["files"]:
+            return
+        try:
+            self._table.update_incremental()
+            if (self._table.transaction_version(self.run) or 0) < token["rows"]:
+                action = self._library.transaction.AddAction
+                self._table.create_write_transaction(
+                    [action(**file, partition_values={}, data_change=True) for file in token["files"]], mode="append",
+                    schema=self._table.schema(), commit_properties=self._library.CommitProperties(
+                        app_transactions=[self._library.Transaction(self.run, token["rows"])]))
+                self._table.update_incremental()
+        except (self._library.exceptions.DeltaError, OSError) as error:
+            raise self._failed(error) from None
+        self._files = [file for file in self._files if file not in token["files"]]
+
+    def close(self) -> None:
+        self._parts = []
+
+    def _opened(self, schema: pa.Schema) -> Any:
+        tables = self._library.DeltaTable
+        try:
+            return tables(self._path, storage_options=self._options)
+        except self._library.exceptions.TableNotFoundError:
+            if self._local:
+                Path(self._path).mkdir(parents=True, exist_ok=True)
+            return tables.create(self._path, _stored(schema), storage_options=self._options)
+
+    def _check_columns(self, schema: pa.Schema) -> None:
+        there = pa.schema(self._table.schema().to_arrow())
+        if self._table.metadata().partition_columns:
+            raise SinkError(f"The table {self.name!r} has partitions, which sinks.delta cannot write.",
+                            where=self._where, hint="Use a table without partitions.")
+        for field in _stored(schema):
+            if field.name not in there.names or there.field(field.name).type != field.type:
+                found = str(there.field(field.name).type) if field.name in there.names else "missing"
+                raise SinkError(f"Column {field.name!r} of the result is {field.type}, and {found} in the table "
+                                f"{self.name!r}.", where=self._where,
+                                hint="Use another table, or cast the column to the type of the table.")
+
+    def _write(self) -> None:
+        if not self._buffered:
+            return
+        rows = pa.Table.from_batches(self._parts)
+        rows = rows.cast(_stored(rows.schema), safe=False)
+        name = f"part-{self.run}-{self._rows:015}-{self._rows + rows.num_rows:015}.parquet"
+        try:
+            size = self._stored_file(name, rows)
+        except OSError as error:
+            raise self._failed(error) from None
+        self._files.append({"path": name, "size": size, "modification_time": time.time_ns() // 1_000_000,
+                            "stats": json.dumps(_statistics(rows), default=str)})
+        self._rows += rows.num_rows
+        self._parts, self._buffered = [], 0
+
+    def _stored_file(self, name: str, rows: pa.Table) -> int:
+        if self._local:
+            with (Path(self._path) / name).open("wb") as file:
+                parquet.write_table(rows, file, compression="zstd")
+                file.flush()
+                os.fsync(file.fileno())
+                return file.tell()
+        out = pa.BufferOutputStream()
+        parquet.write_table(rows, out, compression="zstd")
+        data = out.getvalue().to_pybytes()
+        # Not through Arrow: it writes buffers, and deltalake takes bytes alone.
+        system = self._library._internal.DeltaFileSystemHandler(self._path, self._options)  # noqa: SLF001
+        stream = system.open_output_stream(name, None)
+        stream.write(data)
+        stream.close()
+        return len(data)
+
+    def _failed(self, error: Exception) -> SinkError:
+        return SinkError(f"Cannot write to {self.name!r}: {without_secrets(error)}", where=self._where,
+                         hint=f"Check the path, its permissions and the options of the storage. {self.again}")
+
+
+def _stored(schema: pa.Schema) -> pa.Schema:
+    """Types of a Delta table: signed integers, microseconds, no dictionaries."""
+    return pa.schema([pa.field(field.name, _stored_type(field.type)) for field in schema])
+
+
+def _stored_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(type_):
+        return _stored_type(type_.value_type)
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", None if type_.tz is None else "UTC")
+    if pa.types.is_unsigned_integer(type_):
+        return {8: pa.int16(), 16: pa.int32()}.get(type_.bit_width, pa.int64())
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return pa.string()
+    return pa.int64() if pa.types.is_duration(type_) else type_
+
+
+def _statistics(rows: pa.Table) -> dict[str, Any]:
+    """Statistics of a file as the log has them, for the columns whose values have an order."""
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    for field in rows.schema:
+        if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type) or pa.types.is_date(field.type):
+            ends = pc.min_max(rows.column(field.name)).as_py()
+            if ends["min"] is not None:
+                least[field.name], most[field.name] = (_json(ends[end]) for end in ("min", "max"))
+    return {"numRecords": rows.num_rows, "minValues": least, "maxValues": most,
+            "nullCount": {name: rows.column(name).null_count for name in rows.column_names}}
+
+
+def _json(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else value

@@ -1,0 +1,1 @@
+"""Tables in the formats of lakes: Delta."""

@@ -1,0 +1,79 @@
+"""Versions of Delta tables: opening, and errors in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from whimbrel.connect.addresses import shown_address, without_secrets
+from whimbrel.errors import MissingExtraError, SourceError
+
+_UNSUPPORTED = {"deletionVectors": "deletion vectors", "columnMapping": "mapped columns"}
+
+
+def delta_library(purpose: str) -> Any:
+    """The package deltalake.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        import deltalake
+    except ImportError:
+        raise MissingExtraError("deltalake", "delta", purpose) from None
+    return deltalake
+
+
+def opened_table(path: str, version: int | None, timestamp: str | datetime | None, options: Mapping[str, str] | None,
+                 where: str) -> Any:
+    """A version of a table.
+
+    Parameters
+    ----------
+    path : str
+    version : int, optional
+    timestamp : str or datetime, optional
+        The version that was current then.
+    options : mapping of str to str, optional
+        Options of the storage, such as credentials.
+    where : str
+        The user's call, without secrets.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table or version, or the log of the version was removed.
+    """
+    library = delta_library("read_delta()")
+    shown, table = shown_address(path), None
+    try:
+        table = library.DeltaTable(path, storage_options=None if options is None else dict(options))
+        newest = table.version()
+        if timestamp is not None:
+            table.load_as_version(timestamp)
+        elif version is not None and version <= newest:
+            table.load_as_version(version)
+    except (library.exceptions.DeltaError, OSError, ValueError) as error:
+        if table is not None and version is not None:
+            raise SourceError(f"version {version:,} of {shown!r} cannot be read: its part of the log was removed.",
+                              where=where, hint=f"Use a newer version; the newest is {newest:,}.") from None
+        if isinstance(error, library.exceptions.TableNotFoundError):
+            raise SourceError(f"There is no Delta table in {shown!r}.", where=where,
+                              hint="Use the folder that has the folder _delta_log.") from None
+        raise SourceError(f"{shown!r} cannot be read as a Delta table: {without_secrets(error)}.", where=where,
+                          hint="Check the path, the options of the storage, and the folder _delta_log.") from None
+    if version is not None and version > newest:
+        raise SourceError(f"version {version:,} of {shown!r} does not exist; the newest is {newest:,}.", where=where,
+                          hint=f"Use a version from 0 to {newest:,}.")
+    features = table.protocol().reader_features or []
+    for feature, name in _UNSUPPORTED.items():
+        if feature in features and (feature != "deletionVectors" or _has_deletion_vectors(table)):
+            raise SourceError(f"{shown!r} has {name}, which read_delta cannot read.", where=where,
+                              hint="Rewrite the table without them, or use wb.from_spark(...).")
+    return table
+
+
+def _has_deletion_vectors(table: Any) -> bool:
+    return any(len(batch) for batch in table.deletion_vectors())
