@@ -39,6 +39,7 @@ from whimbrel.operators import (
     WholeWindow,
 )
 from whimbrel.plan import Operator, OrderingSpec
+from whimbrel.run.desk.rows_from import RowsFrom
 from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
 from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
@@ -110,6 +111,7 @@ MADE_BY_THE_PLANNER = {
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
     WholeWindow,  # of logs only; in test_lifetimes.py
+    RowsFrom,  # of desks; in test_desk.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 

@@ -12,6 +12,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel.errors import CheckpointError, ExpressionError, PlanError
+from whimbrel.kernels import finish_compiling, tier
 from whimbrel.run.desk import DeskQuery
 
 col = wb.col
@@ -92,6 +93,28 @@ def test_equal_steps_written_apart_run_once() -> None:
     desk.run()
     assert rows_of(desk["two"].table) == rows_of(query("total").collect()) == rows_of(desk["three"].table)
     assert "#1" in desk.explain()
+
+
+def test_adding_a_query_of_a_known_shape_compiles_nothing() -> None:
+    events, columns = made(10)
+
+    def query(source: wb.Stream, least: int) -> wb.Stream:
+        named = {f"of_{least}": wb.sum(col.x * least), "n": wb.count()}
+        return source.where(col.x > least).tumbling_window(100).group_by("k").aggregate(**named)
+
+    desk = wb.desk(events)
+    desk.add("first", query(events, 3))
+    with tier("fused"):
+        desk.run(rows=500)
+        before = finish_compiling()
+        for least in (5, 7, 11):
+            desk.add(f"{least}", query(events, least))
+            desk.run(rows=300)
+        desk.run()
+    assert finish_compiling() == before
+    for least in (5, 7, 11):
+        assert rows_of(desk[f"{least}"].table) == alone(columns, query, least, desk[f"{least}"].since["events"])
+        assert desk[f"{least}"].rows
 
 
 def test_a_failure_touches_only_its_own_query() -> None:

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import PlanError
-from whimbrel.expr import Call, Col, Expr, ParameterValues, lit, start_time
+from whimbrel.expr import Call, Col, Expr, ParameterValues
 from whimbrel.expr.parameter import PARAMETER
-from whimbrel.operators import Select, Where
+from whimbrel.operators import Select
 from whimbrel.optimize import optimize
 from whimbrel.plan import FilteredSource, Node, OrderingSpec, Source, with_parts
+from whimbrel.run.desk.rows_from import RowsFrom
 
 
 class NamedRows(Source):
@@ -58,13 +59,9 @@ def on_desk(plan: Node, rows: Callable[[Node], Node], since: Callable[[NamedRows
         if node.schema.names and named.schema.names != node.schema.names:
             below = Node(Select(columns=tuple((name, Col(name)) for name in node.schema.names)), (below,))
         begin = since(named)
-        return below if begin is None else Node(Where(condition=_from(begin)), (below,))
+        return below if begin is None else Node(RowsFrom(begin=begin), (below,))
 
     return optimize(plan).rewrite(attached)
-
-
-def _from(begin: int) -> Expr:
-    return start_time().cast("int64") >= lit(begin)
 
 
 def following(watermark: int) -> int | None:
