@@ -35,6 +35,8 @@ class Binder:
         Views and parts of WITH.
     properties : frozenset of str
         Properties of interfaces that the text uses, such as ``@Host``.
+    tables : dict of str to Stream
+        The tables that were read, as streams: one that is read twice is one source.
     """
 
     text: SqlText
@@ -44,6 +46,7 @@ class Binder:
     time: pa.DataType
     views: Mapping[str, SqlRelation] = field(default_factory=dict)
     properties: frozenset[str] = frozenset()
+    tables: dict[str, Stream] = field(default_factory=dict)
 
     def with_view(self, name: str, relation: SqlRelation) -> Binder:
         """The same with one more name."""
@@ -69,7 +72,9 @@ class Binder:
         data = self.streams[name]
         if isinstance(data, Stream):
             return relation_of(data, name, table=reads_tables_only(data))
-        return relation_of(self.table(as_table(data, name), name), name, table=True)
+        if name not in self.tables:
+            self.tables[name] = self.table(as_table(data, name), name)
+        return relation_of(self.tables[name], name, table=True)
 
     def table(self, table: pa.Table, name: str) -> Stream:
         """A stream of rows that hold at all times."""

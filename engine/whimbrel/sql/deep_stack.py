@@ -17,6 +17,32 @@ _start_lock = threading.Lock()
 T = TypeVar("T")
 
 
+class _DeepRecursion:
+    """The limit of recursion of the process, raised while any thread recurses deeply.
+
+    A caller that is interrupted leaves while its thread still runs, so the last thread that ends puts the limit back.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.threads, self.usual = threading.Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if self.threads == 0:
+                self.usual = sys.getrecursionlimit()
+                sys.setrecursionlimit(max(self.usual, _RECURSION))
+            self.threads += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.threads -= 1
+            if self.threads == 0:
+                sys.setrecursionlimit(self.usual)
+
+
+_deep_recursion = _DeepRecursion()
+
+
 def on_deep_stack(function: Callable[[], T]) -> T:
     """The result of a function that may recurse deeply, or its error.
 
@@ -25,22 +51,20 @@ def on_deep_stack(function: Callable[[], T]) -> T:
     found: list[Any] = []
 
     def work() -> None:
-        try:
-            found.append((function(), None))
-        except BaseException as error:  # noqa: BLE001 - it is raised again on the thread of the caller
-            found.append((None, error))
+        with _deep_recursion:
+            try:
+                found.append((function(), None))
+            except BaseException as error:  # noqa: BLE001 - it is raised again on the thread of the caller
+                found.append((None, error))
 
-    with _start_lock:  # the size of stacks and the limit of recursion are those of the process
-        size, limit = threading.stack_size(_STACK_BYTES), sys.getrecursionlimit()
+    thread = threading.Thread(target=work, name="whimbrel-sql", daemon=True)
+    with _start_lock:  # the size of stacks is that of the process
+        size = threading.stack_size(_STACK_BYTES)
         try:
-            sys.setrecursionlimit(max(limit, _RECURSION))
-            thread = threading.Thread(target=work, name="whimbrel-sql", daemon=True)
             thread.start()
-            threading.stack_size(size)
-            thread.join()
         finally:
             threading.stack_size(size)
-            sys.setrecursionlimit(limit)
+    thread.join()
     [(result, error)] = found
     if isinstance(error, RecursionError):
         raise SqlError("The query is nested too deeply.", where="wb.sql(...)",

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from whimbrel.errors import near_match
+from whimbrel.errors import SqlError, WhimbrelError, near_match
 from whimbrel.expr import FUNCTION_TABLE, SQL_FUNCTIONS, Call, Expr, Lit, end_time, greatest, start_time, trace, when
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
@@ -156,7 +156,7 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     name, arguments = node.name, node.expressions
     functions = scope.binder.functions
     if name in functions:
-        return trace_call(functions[name], [scalar(each, scope) for each in arguments], name)
+        return _traced(node, functions[name], [scalar(each, scope) for each in arguments], scope)
     lower = name.lower()
     if lower in ("start_time", "end_time") and not arguments:
         return start_time() if lower == "start_time" else end_time()
@@ -183,6 +183,20 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     if (found := manual_function(node, scope, scalar)) is not None:
         return found
     raise unknown_function(node, name, scope)
+
+
+def _traced(node: Any, function: Callable[..., Any], values: list[Expr], scope: NameScope) -> Expr:
+    """What a function of the user makes of expressions; its own error is shown at the call."""
+    try:
+        return trace_call(function, values, node.name)
+    except SqlError:
+        raise
+    except Exception as error:
+        reason = error.what if isinstance(error, WhimbrelError) else f"{type(error).__name__}: {error}"
+        first = reason.splitlines()[0].rstrip(".")
+        raise scope.binder.text.error(
+            f"{node.name}() takes expressions of whole columns, and failed: {first}.", node,
+            "Use methods such as x.sqrt(), and wb.when(...).then(...).otherwise(...) for a choice.") from error
 
 
 def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> Expr:

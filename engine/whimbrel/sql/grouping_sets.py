@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import combinations, product
+from math import prod
 from typing import Any, Final
 
 from sqlglot import exp
@@ -29,11 +30,12 @@ def has_sets(node: Any) -> bool:
 def grouping_sets(node: Any, binder: Binder, query: Query) -> SqlRelation:
     """All groups of each set; keys that a set does not have are null."""
     refuse_sets(node, binder)
+    number = prod(map(_number_of_sets, node.args["group"].expressions))
+    if number > MAX_SETS:
+        raise binder.text.error(f"GROUP BY has at most {MAX_SETS} sets of keys, got {number:,}.", node.args["group"],
+                                "Use fewer keys in CUBE.")
     parts = [_sets(each) for each in node.args["group"].expressions]
     sets = [[key for part in choice for key in part] for choice in product(*parts)]
-    if len(sets) > MAX_SETS:
-        raise binder.text.error(f"GROUP BY has at most {MAX_SETS} sets of keys, got {len(sets)}.", node.args["group"],
-                                "Use fewer keys in CUBE.")
     every = [key for one in sets for key in one]
     relations = []
     for keys in sets:
@@ -54,6 +56,18 @@ def _grouping(call: Any, missing: list[Any]) -> Any:
     """A bit for each argument of GROUPING: 1 where the set does not have this key."""
     bits = "".join("1" if each in missing else "0" for each in call.expressions)
     return exp.Literal.number(str(int(bits or "0", 2)))
+
+
+def _number_of_sets(node: Any) -> int:
+    match node:
+        case exp.Rollup():
+            return len(node.expressions) + 1
+        case exp.Cube():
+            return int(2 ** len(node.expressions))
+        case exp.GroupingSets():
+            return sum(_number_of_sets(each) if isinstance(each, exp.Rollup | exp.Cube) else 1
+                       for each in node.expressions)
+    return 1
 
 
 def _sets(node: Any) -> list[list[Any]]:

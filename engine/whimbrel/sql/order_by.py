@@ -57,6 +57,14 @@ class SortedStream(Stream):
         check_head(n)
         return self.collect().slice(0, n)
 
+    def python(self) -> str:
+        """Print the query as Python; its order is of the collected result, so it is a comment."""
+        keys = [f"{name} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+                for name, descending, nulls_first in self.order]
+        limit = "" if self.limit is None else f" LIMIT {self.limit}"
+        offset = f" OFFSET {self.offset}" if self.offset else ""
+        return f"# Its collected result: ORDER BY {', '.join(keys)}{limit}{offset}\n{super().python()}"
+
     def shown(self, rows: pa.Table) -> pa.Table:
         """Rows of the result in the order of the query, and no more than it asks for."""
         kept = sort_rows(rows, self.order).slice(self.offset, self.limit)
@@ -91,6 +99,9 @@ def ordered(relation: SqlRelation, tree: Any, binder: Binder, bind: Callable[[An
     keys = []
     for number, each in enumerate(order.expressions, 1):
         name = _column(each.this, tree, relation, names, binder)
+        if name is None and each.this.find(exp.Query) is not None:
+            raise binder.text.error("ORDER BY needs a column of the result, not a query.", each.this,
+                                    "Put the query in the SELECT list, with AS, and order by its name.")
         if name is None:
             name = f"_order{number}"
             further[name] = _with_aliases(each.this, tree)

@@ -21,10 +21,14 @@ from whimbrel.sql.refusals import refusal
 
 MAX_CHARACTERS: Final = 1_000_000
 MAX_NESTING: Final = 500
+MAX_OPERATORS: Final = 1_000
 MAX_STATEMENTS: Final = 1_000
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 _DEEPENING = (TokenType.NOT, TokenType.DASH, TokenType.CASE, TokenType.TILDE)
+_CHAINING = (*_DEEPENING, TokenType.AND, TokenType.OR, TokenType.DPIPE, TokenType.PLUS, TokenType.STAR, TokenType.SLASH,
+             TokenType.DCOLON)
+"""Each makes an expression deeper by one, or checks all that stands before it once more."""
 QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.Values, exp.Pivot, MergeStreams)
 
 
@@ -85,12 +89,21 @@ def _broken(text: str) -> tuple[int, int]:
 
 def _check_bounds(source: SqlText, tokens: Sequence[Any]) -> None:
     depth = deepening = 0
+    chains = [0]
     for token in tokens:
         if token.token_type in _OPENING:
             depth += 1
+            chains.append(0)
         elif token.token_type in _CLOSING:
             depth -= 1
+            chains = chains[:-1] or [0]
+        elif token.token_type in (TokenType.COMMA, TokenType.SEMICOLON):
+            chains[-1] = 0
         deepening += token.token_type in _DEEPENING
+        chains[-1] += token.token_type in _CHAINING
+        if chains[-1] > MAX_OPERATORS:
+            raise source.error_at(f"An expression has at most {MAX_OPERATORS:,} operators.", token.start, token.end + 1,
+                                 "Use IN (...) for many values, or WITH for parts of the query.")
         if depth > MAX_NESTING or deepening > 20 * MAX_NESTING:
             raise source.error_at(f"A query is nested at most {MAX_NESTING} deep.", token.start, token.end + 1,
                                  "Use WITH for parts of the query.")
@@ -201,3 +214,5 @@ def _check_statement(source: SqlText, tree: Any, tokens: Sequence[Any]) -> None:
     allowed = isinstance(tree, QUERIES) or (isinstance(tree, exp.Create) and tree.kind == "VIEW")
     if not allowed or tree.find(exp.Command) is not None:
         raise _not_a_statement(source, tokens)
+    if any(each.args.get("locks") for each in tree.find_all(exp.Select)):
+        raise source.error("FOR UPDATE and FOR SHARE lock rows, and streams have no locks.", tree, "Remove it.")

@@ -17,6 +17,7 @@ from whimbrel.expr.columns import lifetime_of
 from whimbrel.operators import GroupAggregate, Join, Retime, Select, SemiJoin, Where
 from whimbrel.plan import MethodCall, Node, Source, explain, used_by
 from whimbrel.sql.binder import Binder, time_type
+from whimbrel.sql.order_by import SortedStream
 from whimbrel.sql.parse import parse
 from whimbrel.sql.printed_arguments import argument_texts, functions_of
 from whimbrel.sql.printed_expressions import EXACT_DIVISION, NoWordError, ScalarTexts, name_text
@@ -43,7 +44,15 @@ def sql_text(stream: Stream) -> str:
     PlanError
         For a step that has no word in SQL.
     """
-    return _Writer(stream).text()
+    if not isinstance(stream, SortedStream):
+        return _Writer(stream).text()
+    chosen = "*" if stream.wider is None else ", ".join(name_text(name) for name in stream.schema.names)
+    rows = f"SELECT {chosen} FROM (\n{indent(_Writer(stream.rows).text(), '    ')}\n) AS unordered"  # noqa: S608
+    order = ", ".join(f"{name_text(name)} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+                      for name, descending, nulls_first in stream.order)
+    limit = "" if stream.limit is None else f" LIMIT {stream.limit}"
+    offset = f" OFFSET {stream.offset}" if stream.offset else ""
+    return f"{rows}\nORDER BY {order}{limit}{offset}"
 
 
 class _Writer:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from whimbrel.errors import SqlError
+from whimbrel.errors import SqlError, WhimbrelError
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.create_stream import CreateStream, declared
 from whimbrel.sql.distinct_on import first_rows, has_keys
@@ -15,6 +15,7 @@ from whimbrel.sql.manual_protocols import check_protocols
 from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parameters import check_parameters
 from whimbrel.sql.parse import Statement, parse
+from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal
 
@@ -54,22 +55,32 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
     binder = Binder(statements[0].text, streams, parameters, functions, time, properties=properties)
     results: dict[str, Any] = {}
     for statement in statements:
-        tree = statement.tree
         check_parameters(statement, parameters)
         check_protocols(statement.text, statement.blocks.protocols, streams)
-        if isinstance(tree, CreateStream):
-            binder = binder.with_view(*declared(tree, binder))
-        elif isinstance(tree, exp.Create):
-            name, relation = _view(tree, binder)
-            binder = binder.with_view(name, relation)
-            results[name] = relation.stream
-        else:
-            results["result"] = _result(statement, binder)
-            if (name := statement.blocks.name) and not statement.explained:
-                results[name] = results["result"]
-                if not statement.latencies:
-                    binder = binder.with_view(name, query(_unordered(tree), binder).named(name))
+        try:
+            binder = _run_statement(statement, binder, results)
+        except SqlError:
+            raise
+        except WhimbrelError as error:
+            raise statement.text.error(error.what, statement.tree, plain_hint(error.hint)) from error
     return results
+
+
+def _run_statement(statement: Statement, binder: Binder, results: dict[str, Any]) -> Binder:
+    """Add the result of a statement; what the statements after it can name."""
+    tree = statement.tree
+    if isinstance(tree, CreateStream):
+        return binder.with_view(*declared(tree, binder))
+    if isinstance(tree, exp.Create):
+        name, relation = _view(tree, binder)
+        results[name] = relation.stream
+        return binder.with_view(name, relation)
+    results["result"] = _result(statement, binder)
+    if (name := statement.blocks.name) and not statement.explained:
+        results[name] = results["result"]
+        if not statement.latencies:
+            return binder.with_view(name, query(_unordered(tree), binder).named(name))
+    return binder
 
 
 def _view(tree: Any, binder: Binder) -> tuple[str, Any]:
@@ -101,5 +112,7 @@ def _result(statement: Statement, binder: Binder) -> Any:
     if order is not None or limit is not None or offset is not None:
         return ordered(relation, tree, binder, lambda wide: query(wide, binder))
     if statement.latencies:
-        return stream.at_latencies(*statement.latencies)
+        whole = stream.schema.unit is None
+        return stream.at_latencies(*(int(each) if whole and each.strip().isdecimal() else each
+                                     for each in statement.latencies))
     return stream

@@ -38,7 +38,10 @@ def stream_of(node: Any, binder: Binder) -> SqlRelation:
 
 def _of_set(whole: str, node: Any, binder: Binder) -> SqlRelation:
     """The rows of all interfaces of a set, in the order of time."""
-    name, stream = whole[1:].split("].", 1)
+    name, dot, stream = whole[1:].partition("].")
+    if not dot or not stream:
+        raise binder.text.error(f"There is no table {whole!r}.", node,
+                                "Write a set of interfaces and the name of a stream: [links].TCP.")
     members = binder.parameters.get(f"[{name}]")
     if not isinstance(members, list | tuple) or not members:
         raise binder.text.error(f"There is no set of interfaces {name!r}.", node,

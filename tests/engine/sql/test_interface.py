@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ast
+import math
+import signal
+import sys
+import threading
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from sqlglot.parser import Parser
 
@@ -12,6 +17,7 @@ import whimbrel as wb
 from tests.engine.sql.logs import STREAMS, TCP, rows, sql
 from whimbrel.errors import MissingExtraError
 from whimbrel.sql import interface
+from whimbrel.sql.deep_stack import on_deep_stack
 from whimbrel.sql.dialect import OVERRIDDEN
 
 ROOM = Path(interface.__file__).parent
@@ -97,3 +103,77 @@ def test_import_does_not_load_sqlglot() -> None:
 
     code = "import sys, whimbrel; sys.exit('sqlglot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("expression", [
+    " OR ".join(f"len = {number}" for number in range(3_000)), "NOT " * 3_000 + "len = 1", "len" + "::BIGINT" * 3_000,
+    "len" + " + 1" * 3_000], ids=["or", "not", "cast", "plus"])
+def test_long_chains_of_operators_are_refused_at_once(expression: str) -> None:
+    with pytest.raises(wb.SqlError, match="at most 1,000 operators"):
+        sql(f"SELECT {expression} AS x FROM TCP")
+
+
+def test_operators_of_many_columns_are_no_chain() -> None:
+    columns = ", ".join(f"len + 1 - 2 * 3 + 4 AS c{number}" for number in range(300))
+    assert len(sql(f"SELECT {columns} FROM TCP").schema.names) == 300
+
+
+def test_sets_of_keys_are_counted_before_they_are_made() -> None:
+    with pytest.raises(wb.SqlError, match="at most 64 sets of keys, got 4,194,304"):
+        sql(f"SELECT count(*) FROM TCP GROUP BY CUBE({', '.join(f'len + {number}' for number in range(22))})")
+
+
+def test_an_interrupted_caller_leaves_the_limit_of_recursion_to_its_thread() -> None:
+    usual, started, go = sys.getrecursionlimit(), threading.Event(), threading.Event()
+    during: list[int] = []
+
+    def work() -> None:
+        started.set()
+        go.wait(30)
+        during.append(sys.getrecursionlimit())
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            on_deep_stack(work)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert started.is_set()
+    go.set()
+    for thread in [each for each in threading.enumerate() if each.name == "whimbrel-sql"]:
+        thread.join(30)
+    assert during[0] > usual
+    assert sys.getrecursionlimit() == usual
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("SELECT len FROM TCP FOR UPDATE", "FOR UPDATE"),
+    ("SELECT len FROM TCP ORDER BY (SELECT max(len) FROM TCP)", "ORDER BY needs a column of the result, not a query"),
+    ("SELECT * FROM '[links]'", "There is no table '[links]'"),
+    ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 'soon'", "Cannot read 'soon' as a duration"),
+])
+def test_mistakes_that_were_errors_of_python(text: str, words: str) -> None:
+    with pytest.raises(wb.SqlError) as failed:
+        sql(text)
+    assert words in failed.value.what
+
+
+def test_a_function_that_cannot_take_expressions_is_named() -> None:
+    with pytest.raises(wb.SqlError, match=r"root\(\) takes expressions of whole columns, and failed: TypeError"):
+        wb.sql("SELECT root(len) FROM TCP", TCP=TCP, functions={"root": math.sqrt})
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT a FROM A ORDER BY a DESC LIMIT 2", "SELECT k FROM A ORDER BY c DESC LIMIT 2 OFFSET 1",
+    "SELECT k, count(*) AS n FROM A GROUP BY k ORDER BY 2 DESC, k", "SELECT x.a FROM A x JOIN A y ON x.a = y.c ORDER BY 1",
+    "SELECT a FROM A ORDER BY a NULLS FIRST"])
+def test_the_order_of_a_result_is_printed(text: str) -> None:
+    table = pa.table({"a": [1, 2, None, 5], "k": ["x", "y", "z", "y"], "c": [3, 4, 1, 9]})
+    query = wb.sql(text, A=table)
+    assert wb.sql(query.sql(), A=table).collect().equals(query.collect())
+    assert query.python().startswith("# Its collected result: ORDER BY ")
