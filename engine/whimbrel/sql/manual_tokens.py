@@ -7,15 +7,16 @@ properties, sets of interfaces and queries of libraries.
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from typing import Any, Final
 
+import pyarrow as pa
 from sqlglot.tokens import Token, TokenType
 
 from whimbrel.errors import near_match
+from whimbrel.expr.ip_addresses import read_column
 from whimbrel.sql.manual_protocols import Protocol, protocol
 from whimbrel.sql.positions import SqlText
 from whimbrel.sql.refusals import MANUAL_JOINS
@@ -153,7 +154,8 @@ def _number(source: SqlText, word: str, token: Any) -> str:
 def _address(source: SqlText, token: Any) -> str:
     """An address of version 6 as its shortest text, as packets and functions of addresses write it."""
     try:
-        return socket.inet_ntop(socket.AF_INET6, IPv6Address(token.text).packed)
+        address = pa.array([str(IPv6Address(token.text))])
+        return str(read_column(address).of_type(pa.string())[0])
     except AddressValueError:
         raise source.error_at(f"IPV6_VAL cannot read {token.text[:60]!r}.", token.start, token.end + 1,
                               "Use an address, such as IPV6_VAL'2001:db8::1'.") from None

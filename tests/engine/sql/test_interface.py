@@ -170,7 +170,8 @@ def test_a_function_that_cannot_take_expressions_is_named() -> None:
 
 @pytest.mark.parametrize("text", [
     "SELECT a FROM A ORDER BY a DESC LIMIT 2", "SELECT k FROM A ORDER BY c DESC LIMIT 2 OFFSET 1",
-    "SELECT k, count(*) AS n FROM A GROUP BY k ORDER BY 2 DESC, k", "SELECT x.a FROM A x JOIN A y ON x.a = y.c ORDER BY 1",
+    "SELECT k, count(*) AS n FROM A GROUP BY k ORDER BY 2 DESC, k",
+    "SELECT x.a FROM A x JOIN A y ON x.a = y.c ORDER BY 1",
     "SELECT a FROM A ORDER BY a NULLS FIRST"])
 def test_the_order_of_a_result_is_printed(text: str) -> None:
     table = pa.table({"a": [1, 2, None, 5], "k": ["x", "y", "z", "y"], "c": [3, 4, 1, 9]})
