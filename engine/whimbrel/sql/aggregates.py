@@ -14,6 +14,7 @@ from whimbrel.plan import Aggregate
 from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
 from whimbrel.sql.list_aggregates import joined_texts, quantile_list
+from whimbrel.sql.moment_aggregates import OF_MOMENTS, moment_name, moments
 from whimbrel.sql.pair_aggregates import OF_PAIRS, ordered_aggregate
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope
@@ -52,7 +53,7 @@ _QUANTILES: Final[dict[str, Interpolation]] = {"quantile_cont": "linear", "quant
 def is_aggregate(node: Any, scope: NameScope) -> bool:
     """Whether a node is a call of an aggregate."""
     if isinstance(node, exp.Anonymous):
-        return (node.name.lower() in (*_NAMED, *_QUANTILES) or is_running(node.name)
+        return (node.name.lower() in (*_NAMED, *_QUANTILES, *OF_MOMENTS) or is_running(node.name)
                 or isinstance(scope.binder.functions.get(node.name), UserFunctions))
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) and not isinstance(node.parent, exp.Window)
 
@@ -87,6 +88,10 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
     def null_of_nothing(make: Makes, x: Expr) -> Expr:
         return when(kept(wb.count(x)) > 0).then(kept(make(x))).otherwise(Lit(None))
 
+    if (name := moment_name(node)) is not None:
+        if (made := moments(node, name, value, kept)) is None:
+            raise unknown_function(node, name, scope)
+        return made
     argument: Any = node.this if not isinstance(node, exp.Anonymous) else None
     distinct = isinstance(argument, exp.Distinct)
     if distinct:

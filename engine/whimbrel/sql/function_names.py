@@ -12,7 +12,7 @@ FUNCTIONS: Final = (
     "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "if", "least", "left",
     "length", "ln", "log", "lower", "lpad", "ltrim", "mod", "nullif", "pi", "position", "power", "regexp_extract",
     "regexp_matches", "regexp_replace", "repeat", "replace", "reverse", "right", "round", "rpad", "rtrim", "sign",
-    "sin", "split_part", "sqrt", "start_time", "starts_with", "strpos", "substring", "time_bucket", "trim",
+    "sin", "split_part", "sqrt", "start_time", "starts_with", "strpos", "substring", "time_bucket", "timezone", "trim",
     "true_div", "trunc", "upper",
 )
 
@@ -26,7 +26,8 @@ MANUAL_FUNCTIONS: Final = (
 AGGREGATES: Final = (
     "any_value", "approx_count_distinct", "arg_max", "arg_min", "array_agg", "avg", "bit_and", "bit_or", "bit_xor",
     "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "entropy", "first", "increase",
-    "last", "listagg", "mad", "max", "max_by", "median", "min", "min_by", "mode", "percentile_cont", "percentile_disc",
-    "product", "quantile_cont", "quantile_disc", "regr_intercept", "regr_r2", "regr_slope", "running", "stddev",
-    "stddev_pop", "string_agg", "sum", "total", "var_pop", "variance",
+    "kurtosis", "kurtosis_pop", "last", "listagg", "mad", "max", "max_by", "median", "min", "min_by", "mode",
+    "percentile_cont", "percentile_disc", "product", "quantile_cont", "quantile_disc", "regr_count", "regr_intercept",
+    "regr_r2", "regr_slope", "running", "skewness", "skewness_pop", "stddev", "stddev_pop", "string_agg", "sum",
+    "total", "var_pop", "variance",
 )

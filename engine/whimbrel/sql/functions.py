@@ -173,6 +173,8 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
             return PARTS[unit](scalar(arguments[1], scope))
         raise scope.binder.text.error(f"{lower} has no part {unit.lower()!r}.", node,
                                       "Use year, quarter, month, week, day, hour, minute or second.")
+    if lower == "timezone" and len(arguments) == 2:
+        return scalar(arguments[1], scope).dt.at_time_zone(literal_text(arguments[0], scope, scalar))
     if lower == "btrim" and len(arguments) in (1, 2):
         return scalar(arguments[0], scope).str.strip(
             None if len(arguments) == 1 else literal_text(arguments[1], scope, scalar))

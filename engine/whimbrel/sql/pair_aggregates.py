@@ -23,7 +23,9 @@ OF_PAIRS: Final[dict[Any, Callable[[Expr, Expr], Aggregate]]] = {
 _WORDS: Final = {exp.Corr: "corr", exp.CovarSamp: "covar_samp", exp.CovarPop: "covar_pop", exp.RegrSlope: "regr_slope",
                  exp.RegrIntercept: "regr_intercept", exp.RegrR2: "regr_r2"}
 WORDS_OF_FUNCTIONS: Final[dict[UserFunctions, str]] = {
-    getattr(OF_PAIRS[kind](Col("y"), Col("x")), "functions"): word for kind, word in _WORDS.items()}  # noqa: B009
+    getattr(made, "functions"): word for made, word in (  # noqa: B009
+        *((OF_PAIRS[kind](Col("y"), Col("x")), word) for kind, word in _WORDS.items()),
+        (wb.skew(Col("x")), "skewness_pop"), (wb.kurtosis(Col("x")), "kurtosis_pop"))}
 """Names of the engine's own aggregates that are written as user-defined ones are."""
 
 
