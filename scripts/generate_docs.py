@@ -42,7 +42,8 @@ TOPICS = {
     "Joins": ("Join", "AsofJoin", "SemiJoin", "Clip"),
     "Patterns": ("Detect",),
     "More": (),
-    "What plans hold besides": ("Results", "RunningAggregate", "Fill", "Coalesce", "FinerUnit", "Sort"),
+    "What plans hold besides": ("Results", "RunningAggregate", "Fill", "Coalesce", "FinerUnit", "Sort",
+                                "EvictingAggregate"),
 }
 """Operators in an order to read them in; one that no topic names is listed under More."""
 MEASURES = {

@@ -23,6 +23,7 @@ from whimbrel.operators import (
     CalendarWindow,
     Changelog,
     Coalesce,
+    EvictingAggregate,
     FinerUnit,
     Finish,
     HoppingAggregate,
@@ -108,6 +109,7 @@ INPUTS = stream(1), stream(2, rows=15)
 MADE_BY_THE_PLANNER = {
     LatenessBand, LatencyAggregate, OneLatency, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows,
     PeriodicLoop, Changelog,
+    EvictingAggregate,  # in test_two_levels.py
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
     WholeWindow,  # of logs only; in test_lifetimes.py

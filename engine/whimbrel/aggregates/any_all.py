@@ -5,13 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.errors import ExpressionError
 from whimbrel.plan import Aggregate, AggregateFunctions, State
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +55,7 @@ class AnyTrue(Logical):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=any_true,
-                                  any_order=True)
+                                  any_order=True, of_rows=truths_of_rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -80,7 +84,12 @@ class AllTrue(Logical):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=all_true,
-                                  any_order=True)
+                                  any_order=True, of_rows=truths_of_rows)
+
+
+def truths_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:
+    is_true = (values != 0).astype(np.int64)
+    return [is_true, 1 - is_true]
 
 
 def add(state: State, value: Any) -> State:

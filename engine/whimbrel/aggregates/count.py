@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.plan import Aggregate, AggregateFunctions, State
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +49,11 @@ class Count(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0,), accumulate=count_in, remove=count_out, merge=count_both,
                                   result=counted,
-                     additive=True, always=True, any_order=True)
+                     additive=True, always=True, any_order=True, of_rows=ones_of_rows)
+
+
+def ones_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:
+    return [ones]
 
 
 def count_in(state: State, value: Any) -> State:

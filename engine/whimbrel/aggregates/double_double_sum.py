@@ -6,10 +6,15 @@ One float holds small sums as they are, so that most rows cost one addition. Wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from whimbrel.aggregates.compensated_sum import two_sum
 from whimbrel.plan import State
+
+Array = np.ndarray[Any, Any]
 
 _SMALL = 2.0**52
 """Below it the sum of a float and an integer is exact, with bits to spare for what rounding took from a larger one."""
@@ -28,6 +33,13 @@ def whole_in(state: State, value: Any) -> State:
         if -_SMALL < total < _SMALL:
             return (total, state[1] + 1, state[2])
     return both_parts(state[0], state[2], value, 1.0, state[1] + 1)
+
+
+def whole_sums_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:
+    """The states of single rows: the nearest float of each value, and what it lacks."""
+    high, low = (values & ~_HALF).astype(np.float64), (values & _HALF).astype(np.float64)
+    large = high + low
+    return [low - (large - high), ones, large]
 
 
 def whole_out(state: State, value: Any) -> State:

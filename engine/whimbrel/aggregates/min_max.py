@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates.ordered_types import check_ordered, keeps_words, note_of_words
 from whimbrel.kernels.primitives.aggregation import multisets
 from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, State
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +31,7 @@ class Extreme(Aggregate):
             return Multiset(self.end)
         zero: State = (0.0, 0) if pa.types.is_floating(input_type) else (0, 0)
         return AggregateFunctions(init=zero, accumulate=self.closer(), merge=self.closest(), result=extreme,
-                                  any_order=True)
+                                  any_order=True, of_rows=extremes_of_rows)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_words(self, input_type)
@@ -116,6 +119,10 @@ class Max(Extreme):
     @staticmethod
     def closest() -> Callable[[Any, Any], State]:
         return largest
+
+
+def extremes_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:
+    return [values, ones]
 
 
 def smaller(state: State, value: Any) -> State:

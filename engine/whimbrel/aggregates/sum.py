@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from whimbrel.aggregates.compensated_sum import (
@@ -22,6 +24,8 @@ from whimbrel.plan import Aggregate, AggregateFunctions, State
 
 _DIGITS = 38
 """Of a sum of decimals that have no more."""
+
+Array = np.ndarray[Any, Any]
 
 _LARGEST = 2**63 - 1
 _SMALLEST = -(2**63)
@@ -93,7 +97,8 @@ class Sum(Aggregate):
         if not pa.types.is_floating(input_type):
             return AggregateFunctions(init=(0, 0), accumulate=add_integer, remove=subtract_integer,
                                       merge=add_integers,
-                         result=integer_total, additive=True, always=True, any_order=True)
+                         result=integer_total, additive=True, always=True, any_order=True,
+                                      of_rows=sums_of_rows)
         if not removable:
             return AggregateFunctions(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total,
                                       additive=True,
@@ -110,6 +115,10 @@ def add_integer(state: State, value: Any) -> State:
     if value < 0 and total < _SMALLEST - value:
         return ((total - _SMALLEST) + (value - _SMALLEST), wraps - 1)
     return (total + value, wraps)
+
+
+def sums_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:
+    return [values, zeros]
 
 
 def subtract_integer(state: State, value: Any) -> State:

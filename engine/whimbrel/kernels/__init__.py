@@ -18,7 +18,7 @@ from whimbrel.kernels.compile import (
 from whimbrel.kernels.compiled_function import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.filter_rows import selected_rows
-from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, encode_keys
+from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, decode_keys, encode_keys
 from whimbrel.kernels.sample_runs import SampleRuns
 from whimbrel.kernels.scatter import marked, spread
 from whimbrel.kernels.scratch import scratch
@@ -42,6 +42,7 @@ __all__ = [
     "ascends",
     "cache_directory",
     "captured",
+    "decode_keys",
     "dependency_digest",
     "encode_keys",
     "finish_compiling",

@@ -3,6 +3,7 @@
 from whimbrel.operators.aggregation.aggregate import GroupAggregate, aggregate
 from whimbrel.operators.aggregation.distinct import distinct
 from whimbrel.operators.aggregation.epoch_aggregate import EpochAggregate, epoch_aggregate
+from whimbrel.operators.aggregation.evicting_aggregate import EvictingAggregate
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.finalize import Finish
 from whimbrel.operators.aggregation.hopping_aggregate import HoppingAggregate
@@ -95,18 +96,18 @@ __all__ = [
     "Absence", "AdaptiveWindow", "AlignSamples", "AlterLifetime", "AsofJoin", "Assume", "AssumeOrder", "Beginning",
     "Between", "BlockSamples", "CalendarCells", "CalendarSlidingWindow", "CalendarTimes", "CalendarWindow", "Changelog",
     "Chop", "Clip", "ClipDuration", "Closed", "ClosedWindow", "Coalesce", "Detect", "DetectRanges", "Direction",
-    "DistinctWithin", "Edges", "Emit", "EpochAggregate", "Explode", "Extend", "Fill", "FinerUnit", "Finish",
-    "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest", "ItemType", "Join",
-    "Label", "LastRows", "LateRows", "LatencyAggregate", "LatenessBand", "Moment", "On", "OnClock", "OneLatency",
-    "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample", "ProcessBlocks",
-    "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow", "Running",
-    "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin", "SessionAggregate",
-    "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingBorders", "SlidingWindow", "Sort",
-    "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns", "TemporalSamples", "TopK", "TradingCalendar",
-    "Union", "Unpivot", "Where", "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above", "absent", "aggregate",
-    "alter_lifetime", "anti_join", "asof_join", "assume", "calendar", "cfar", "chop", "clip_at", "clip_duration",
-    "cross_join", "detect", "distinct", "distinct_within", "drop", "edges", "epoch_aggregate", "event", "explode",
-    "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
+    "DistinctWithin", "Edges", "Emit", "EpochAggregate", "EvictingAggregate", "Explode", "Extend", "Fill", "FinerUnit",
+    "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest",
+    "ItemType", "Join", "Label", "LastRows", "LateRows", "LatencyAggregate", "LatenessBand", "Moment", "On", "OnClock",
+    "OneLatency", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
+    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow",
+    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
+    "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingBorders",
+    "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns", "TemporalSamples",
+    "TopK", "TradingCalendar", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above",
+    "absent", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "calendar", "cfar", "chop", "clip_at",
+    "clip_duration", "cross_join", "detect", "distinct", "distinct_within", "drop", "edges", "epoch_aggregate", "event",
+    "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
     "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
     "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
     "tumbling_window", "union", "unnest", "unpivot", "where", "with_columns", "zip",

@@ -20,6 +20,7 @@ from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_sam
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.late_policies import late_policies
+from whimbrel.optimize.lower_aggregates import lower_aggregates
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -65,7 +66,8 @@ def notes_on_loops(node: Node) -> list[str]:
 
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     plans = rewrite(recompute_late(fuse_periodic(_before_loops(roots))), split_calendar)
-    return prune_columns(join_edges(rewrite(rewrite(rewrite(plans, split_windows), fuse_hopping_aggregate), _settle)))
+    plans = rewrite(rewrite(plans, lower_aggregates), split_windows)
+    return prune_columns(join_edges(rewrite(rewrite(plans, fuse_hopping_aggregate), _settle)))
 
 
 def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:

@@ -115,6 +115,9 @@ class AggregateFunctions:
         left.
     twice : TwoPasses, optional
         What computes the same, but for rounding, where all values lie together: if it needs less for each.
+    of_rows : callable, optional
+        (values, ones, zeros) -> arrays of the fields of the states that single rows have, from whole arrays. Only an
+        aggregate whose states are the same, in whatever order rows come and states merge, has it.
     flagged : callable, optional
         (state, value) -> fields of the state with one row more, and whether only `accumulate` can say what they are. It
         leaves no loop, so SIMD instructions can compute several states at once.
@@ -135,6 +138,7 @@ class AggregateFunctions:
     always: bool = False
     spoiled: Callable[[Any], Any] | None = None
     twice: TwoPasses | None = None
+    of_rows: Callable[..., Sequence[np.ndarray[Any, Any]]] | None = None
     flagged: Callable[..., tuple[Any, ...]] | None = None
 
 

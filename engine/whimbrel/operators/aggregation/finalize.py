@@ -117,4 +117,4 @@ class FinishKernel(Stateless):
         if measure.steps.columns is not None:
             return measure.joined(states)
         out, valid = self.values(number, states)
-        return measure.column(np.where(valid, out, 0), valid)
+        return measure.column(out if valid.all() else np.where(valid, out, 0), valid)

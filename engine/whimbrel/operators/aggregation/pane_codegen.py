@@ -18,6 +18,7 @@ from whimbrel.kernels.source_text import comment, without_comments
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import AggregateFunctions, AggregatePhase
 from whimbrel.plan.aggregate_source import SHOW, Functions, bind_steps, into, literals, outputs, stored, tuple_of
+from whimbrel.plan.typed_aggregate import state_names
 
 Leaf = tuple[Expr, bool, tuple[Expr, ...]]
 """What is read, whether its validity is, and conditions: where they do not hold it is not looked at."""
@@ -53,7 +54,7 @@ class PaneText:
 
 
 @dataclass
-class _Leaves:
+class Leaves:
     """Gives each column that an expression reads a parameter of the loop."""
 
     batch: Batch
@@ -92,7 +93,7 @@ class _Leaves:
 class _Bound(LiteralArguments):
     """Texts of the parts of one expression, some of which are computed only where conditions hold."""
 
-    def __init__(self, leaves: _Leaves, under: tuple[Expr, ...] = ()) -> None:
+    def __init__(self, leaves: Leaves, under: tuple[Expr, ...] = ()) -> None:
         self._leaves, self._under = leaves, under
 
     def __call__(self, part: Expr) -> tuple[str, str | None]:
@@ -106,20 +107,20 @@ class _Bound(LiteralArguments):
 def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condition: Expr | None, batch: Batch, *,
               many: bool = False) -> PaneText:
     """Generate the loop for a query and the nulls that `batch` has; of many groups it is given numbers."""
-    leaves = _Leaves(batch)
+    leaves = Leaves(batch)
     stateful = [(number, measure) for number, measure in enumerate(measures) if not measure.counts_rows]
     imports: list[str] = []
     functions: Functions = {}
     for number, measure in stateful:
         lines, given = bind_steps(measure.steps, str(number),
-                                  ("accumulate",) if measure.part is AggregatePhase.STATES else ("accumulate",
-                                                                                                 "result"))
+                                  ("accumulate", "result") if measure.part is AggregatePhase.WHOLE else ("accumulate",))
         imports += lines
         functions |= given
-    guard = [] if condition is None else _guard(condition, leaves)
+    guard = [] if condition is None else guard_lines(condition, leaves)
     alone = not keys
     under = () if condition is None else (condition,)
-    body = _under_tests([_accumulate(number, measure, leaves, under, alone=alone) for number, measure in stateful])
+    body = lines_under_tests([accumulate_line(number, measure, leaves, under, alone=alone)
+                              for number, measure in stateful])
     timed = any(measure.steps.timed for _, measure in stateful)
     inline_key = keys[0] if len(keys) == 1 and not many and _inline(keys[0], batch) else None
     states = [f"s{number}_{part}" for number, measure in stateful for part in range(len(measure.steps.init))]
@@ -144,7 +145,7 @@ def pane_text(measures: Sequence[ScalarAccumulator], keys: Sequence[Expr], condi
         order=["groups = by_number(rows, touched, groups)"] if numbered else [],
         states=[*states, *outs],
         emit=[line for number, measure in stateful for line in _emit(number, measure)],
-        apart=not alone and any(measure.part is AggregatePhase.STATES for _, measure in stateful),
+        apart=not alone and any(measure.part is not AggregatePhase.WHOLE for _, measure in stateful),
         rows=_alone(stateful, [*skip, *guard], body) if alone else _grouped(
             [_soon("group_of", *leaves.values), *skip, *guard],
             _FIND if inline_key is not None else _number(states), body),
@@ -184,7 +185,7 @@ def _inline(key: Expr, batch: Batch) -> bool:
     return column.fixed and column.valid is None and whole
 
 
-def _guard(condition: Expr, leaves: _Leaves) -> list[str]:
+def guard_lines(condition: Expr, leaves: Leaves) -> list[str]:
     test = predicate_source(condition, leaves.batch.schema, _Bound(leaves))
     return [f"if not {test}:  {comment(condition.show())}", "    continue"]
 
@@ -212,7 +213,7 @@ def _alone(stateful: Sequence[tuple[int, ScalarAccumulator]], left_out: list[str
         "if entered > 0:", "    touched[0], groups = 0, 1", "    rows[0] += entered"]
 
 
-def _under_tests(lines: Sequence[tuple[str, str]]) -> list[str]:
+def lines_under_tests(lines: Sequence[tuple[str, str]]) -> list[str]:
     """Lines with what must hold for each: those under one test together."""
     by_test: dict[str, list[str]] = {}
     for test, line in lines:
@@ -220,16 +221,19 @@ def _under_tests(lines: Sequence[tuple[str, str]]) -> list[str]:
     return [line for test, mine in by_test.items() for line in ([f"if {test}:", *_inner(mine)] if test else mine)]
 
 
-def _accumulate(number: int, measure: ScalarAccumulator, leaves: _Leaves, under: tuple[Expr, ...], *,
+def accumulate_line(number: int, measure: ScalarAccumulator, leaves: Leaves, under: tuple[Expr, ...], *,
                 alone: bool) -> tuple[str, str]:
     """What must hold for a row to be taken in, if anything, and the line that takes it in."""
     aggregate, schema = measure.aggregate, leaves.batch.schema
-    tests = []
+    tests: list[str] = []
     value = "1"
-    if aggregate.condition is not None:
+    if aggregate.condition is not None and measure.part is not AggregatePhase.MERGED:
         tests.append(predicate_source(aggregate.condition, schema, _Bound(leaves, under)))
         under = (*under, aggregate.condition)
-    if aggregate.expr is not None:
+    if measure.part is AggregatePhase.MERGED:  # the row is a state of other rows, which were judged where it was made
+        states = [leaves.bind(Col(name))[0] for name in state_names(measure.name, measure.steps)]
+        value = f"({', '.join(states)},)"
+    elif aggregate.expr is not None:
         text, valid = to_source(aggregate.expr, schema, _Bound(leaves, under))
         tests += [] if valid is None else [valid]
         value = f"np.{measure.value_dtypes[0]}({text})" if aggregate.name != "count" else "1"
@@ -249,7 +253,7 @@ def _state(number: int, steps: AggregateFunctions) -> str:
 
 def _emit(number: int, measure: ScalarAccumulator) -> list[str]:
     steps, fields = measure.steps, range(len(measure.steps.init))
-    if measure.part is AggregatePhase.STATES:
+    if measure.part is not AggregatePhase.WHOLE:
         shown = f"{into(f'out{number}_', 'done', fields)} = {into(f's{number}_', 'group', fields)}"
     else:
         shown = f"out{number}_valid[done] = show(result{number}({_state(number, steps)}), out{number}_0, done)"

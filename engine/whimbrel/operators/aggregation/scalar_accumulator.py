@@ -104,8 +104,9 @@ class ScalarAccumulator(TypedAggregate, Accumulator):
 
     @property
     def fuses(self) -> bool:
-        return (self.part is not AggregatePhase.MERGED and not self.unsigned and self.steps.inputs == 1
-                and self.steps.columns is None)
+        if self.part is AggregatePhase.MERGED:
+            return self.steps.columns is None
+        return not self.unsigned and self.steps.inputs == 1 and self.steps.columns is None
 
     def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs,
               first: int = 0) -> int | None:

@@ -1,0 +1,99 @@
+"""Aggregate below the sorter: partial aggregates are sorted, and not rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from whimbrel.expr import Expr, can_fail
+from whimbrel.operators import GroupAggregate, HoppingWindow, Select, Sort, Where
+from whimbrel.operators.aggregation.evicting_aggregate import EvictingAggregate
+from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
+from whimbrel.operators.aggregation.table_size import FIRST_SLOTS, MAX_SLOTS
+from whimbrel.optimize.absorb_select import absorb_select
+from whimbrel.optimize.absorb_where import absorb_where
+from whimbrel.optimize.two_phase_aggregate import above, split_aggregate
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, Node, Source, reads_lifetime
+
+MIN_ROWS = 200_000
+"""A log of fewer rows is sorted in the time that the compiler takes for one more loop."""
+
+
+def lower_aggregates(node: Node) -> Node:
+    """aggregate(sort(window(x))) -> finish(merge(partial aggregates(x))), if merges do not depend on order."""
+    found = _parts(node)
+    if found is None:
+        return node
+    aggregate, window, rows = found
+    if _reason(aggregate, rows) is not None:
+        return node
+    split = split_aggregate((window,), Node(aggregate, (Node(window, (rows,)),)))
+    if split is None:
+        return node
+    (panes, states, *lasting), merge, finish = split
+    assert isinstance(panes, HoppingWindow)
+    assert isinstance(states, GroupAggregate)
+    low = EvictingAggregate(window=panes, states=states, slots=FIRST_SLOTS, max_slots=MAX_SLOTS)
+    return above(Node(low, (rows,)), (*lasting, merge, finish))
+
+
+def why_not_lower(node: Node) -> str | None:
+    """Why a windowed aggregate takes rows that are sorted, and not partial aggregates; None if it is no such node."""
+    found = _parts(node)
+    return None if found is None else _reason(found[0], found[2])
+
+
+def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
+    """For an aggregate of a window over rows that are sorted for it: the aggregate with filters, the window, rows."""
+    aggregate = node.op
+    if not isinstance(aggregate, GroupAggregate) or not aggregate.measures:
+        return None
+    if aggregate.part is not AggregatePhase.WHOLE or aggregate.grid is not None or reads_lifetime(aggregate):
+        return None
+    below, = node.inputs
+    if not isinstance(below.op, Sort):
+        return None
+    below, window = below.inputs[0], None
+    while isinstance(below.op, Where | Select | HoppingWindow) and not reads_lifetime(below.op):
+        if isinstance(below.op, HoppingWindow):
+            if window is not None:
+                return None
+            window, below = below.op, below.inputs[0]
+            continue
+        if isinstance(below.op, Where) and can_fail(below.op.condition):
+            break
+        taken = Node(aggregate, (below,))
+        made = absorb_where(taken) if isinstance(below.op, Where) else absorb_select(taken)
+        if made is taken or not isinstance(made.op, GroupAggregate):
+            break
+        aggregate, below = made.op, made.inputs[0]
+    if window is None or window.size % window.hop:
+        return None
+    rows = next((each.op.rows for each in below.walk() if isinstance(each.op, Source)), 0)
+    return (aggregate, window, below) if rows is None or rows >= MIN_ROWS else None
+
+
+def _reason(aggregate: GroupAggregate, rows: Node) -> str | None:
+    """Why partial aggregates of rows in any order would not give the same."""
+    for name, expr in aggregate.keys:
+        if can_fail(expr):
+            return f"{name}={expr.show()} can fail"
+    if aggregate.condition is not None and can_fail(aggregate.condition):
+        return f"{aggregate.condition.show()} can fail"
+    for name, each in aggregate.measures:
+        if (reason := _reason_of(aggregate, name, each, rows)) is not None:
+            return reason
+    return None
+
+
+def _reason_of(aggregate: GroupAggregate, name: str, measure: Aggregate, rows: Node) -> str | None:
+    failing: list[Expr] = [expr for expr in (measure.expr, measure.condition) if expr is not None and can_fail(expr)]
+    if failing:
+        return f"{failing[0].show()} can fail"
+    states = replace(aggregate, part=AggregatePhase.STATES, removable=False)
+    steps = dict(states.algebra(rows.schema)).get(name)
+    accumulator = states.accumulator(name, measure, rows.schema, remembers=False)
+    if not isinstance(steps, AggregateFunctions) or not isinstance(accumulator, ScalarAccumulator):
+        return f"{measure.show()} keeps more than a few numbers"
+    if steps.of_rows is None or not (accumulator.fuses or accumulator.counts_rows):
+        return f"partial aggregates of {measure.show()} depend on the order of rows"
+    return None
