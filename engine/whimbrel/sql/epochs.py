@@ -12,8 +12,9 @@ from sqlglot import exp
 from whimbrel.clock import duration_ticks
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Col, Expr, start_time, substitute, type_of
+from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, start_time, substitute, type_of
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
+from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.relation import SqlRelation, rounded_columns
@@ -74,7 +75,7 @@ def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
             if len(found) != 1:
                 return None
             if found[0].column not in relation.times:
-                return _rounded(node, rounded_columns(relation.stream.node).get(found[0].column), relation)
+                return rounded(node, rounded_columns(relation.stream.node).get(found[0].column), relation)
             divisor = relation.times[found[0].column]
             return Epoch(node, divisor, divisor, _divided_by(divisor), divisor)
         case exp.Div():
@@ -109,6 +110,25 @@ def follows_time(node: Any, relation: SqlRelation) -> bool:
     ordered = {*relation.times, *relation.orders()}
     return any(found[0].column in ordered for column in node.find_all(exp.Column)
                if len(found := matching(relation, column.name, column.table)) == 1)
+
+
+def is_of_time(value: Expr, relation: SqlRelation) -> bool:
+    """Whether a value is event time, with numbers added, multiplied and divided."""
+    match value:
+        case Col(name=name):
+            return name in relation.times
+        case Call(function=function):
+            return function == "start_time"
+        case WindowBound():
+            return True
+        case Unary(op="-", x=inner) | Cast(x=inner):
+            return is_of_time(inner, relation)
+        case Binary(op="+" | "-" | "*", left=Lit(), right=inner):
+            return is_of_time(inner, relation)
+        case Binary(op="+" | "-" | "*" | "//", left=inner, right=Lit()):
+            return is_of_time(inner, relation)
+        case _:
+            return False
 
 
 @dataclass(frozen=True)
@@ -209,10 +229,10 @@ def _truncated(time: Any, size: Any, scope: NameScope) -> Epoch | None:
     below = epoch_of(time, scope)
     if below is None or below.divisor != 1 or below.rounds:
         return None
-    return _rounded(below.column, size, scope.relation)
+    return rounded(below.column, size, scope.relation)
 
 
-def _rounded(column: Any, size: Any, relation: SqlRelation) -> Epoch | None:
+def rounded(column: Any, size: Any, relation: SqlRelation) -> Epoch | None:
     """A column as a time that is rounded down."""
     schema = relation.stream.schema
     if size is None or schema.unit is None:

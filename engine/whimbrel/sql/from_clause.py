@@ -46,7 +46,9 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
     if listed(joins):
         return _listed(first, joins, where, binder, query)
     relation = source(first, binder, query)
-    for join in joins:
+    for number, join in enumerate(joins):
+        later = where if _keeps_right(joins[number + 1:]) else []  # it keeps rows that WHERE would not
+        where = [] if later else where
         if isinstance(join.this, exp.Lateral) and isinstance(join.this.this, exp.Subquery):
             relation = OF_SUBQUERIES["lateral"](relation, join, binder, query)
         elif isinstance(join.this, exp.Unnest | exp.Lateral):
@@ -56,7 +58,13 @@ def from_clause(node: Any, where: list[Any], binder: Binder, query: Query) -> tu
             relation, where = OF_SUBQUERIES["on"](relation, right, join, where, binder, query)
         else:
             relation, where = joined(relation, source(join.this, binder, query), join, where, binder)
+        where = later or where
     return relation, where
+
+
+def _keeps_right(joins: list[Any]) -> bool:
+    """Whether a join keeps rows of its right side that have no partner."""
+    return any(str(join.args.get("side") or "").upper() in ("RIGHT", "FULL") for join in joins)
 
 
 def _has_subquery(join: Any) -> bool:

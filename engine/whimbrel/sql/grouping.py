@@ -74,15 +74,16 @@ def grouped(node: Any, items: list[Item], relation: SqlRelation, binder: Binder)
     inside = replace(scope, special=_special(keys, items, scope, relation, different), types=types)
     results = {item.name: scalar(item.node, inside) for item in items}
     named = replace(inside, special=_special(keys, items, scope, relation, different, aliases=True))
+    bare = relation.table and not keys
     having = None if node.args.get("having") is None else condition(node.args["having"].this, named)
     check_running(node, [*results.values(), *([] if having is None else [having])], closing, binder)
     plan = _Results({*plain, *(_OPTIONS if closing is None else OPTIONS)}, different.found)
     final = {name: plan.add(name, expr) for name, expr in results.items()}
     kept = None if having is None else plan.hidden(having)
-    if not plan.measures and (different.found or (relation.window is not None and relation.window.kind != "tumble")):
+    other = relation.window is not None and relation.window.kind != "tumble"
+    if not plan.measures and (bare or different.found or other):
         plan.measure(wb.count())
     if closing is None:
-        bare = relation.table and node.args.get("group") is None
         made = _aggregated(stream, plain, plan, relation, node, binder, bare=bare)
         stream = different.joined(made, stream, plain, node)
     else:
@@ -168,10 +169,10 @@ def key_nodes(node: Any, plain: list[Item], items: list[Item], relation: SqlRela
         scope = NameScope(binder, relation)
         return [(item.node, item.label if item.named else "") for item in plain
                 if not has_aggregate(item.node, scope) and not isinstance(item.node, exp.Literal)]
-    return [_named(each, items, relation, binder) for each in group.expressions]
+    return [named_key(each, items, relation, binder) for each in group.expressions]
 
 
-def _named(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> tuple[Any, str]:
+def named_key(node: Any, items: list[Item], relation: SqlRelation, binder: Binder) -> tuple[Any, str]:
     """The expression of a key, which may be an alias or the position of a column, and its name."""
     if isinstance(node, exp.Tuple):
         raise binder.text.error("A key of GROUP BY must be one value.", node, "Leave the parentheses out.")

@@ -32,7 +32,9 @@ class JoinConditions:
     keys : list of (str, str)
         Equal columns, left and right.
     epochs : list of (Epoch, Epoch)
-        Equal functions of the two event times.
+        Equal functions of the two event times, of one size.
+    equal_epochs : list
+        Their conditions.
     lower, upper : int, optional
         Bounds of the right event time less the left one, in ticks.
     others : list
@@ -45,11 +47,23 @@ class JoinConditions:
 
     keys: list[tuple[str, str]] = field(default_factory=list)
     epochs: list[tuple[Epoch, Epoch]] = field(default_factory=list)
+    equal_epochs: list[Any] = field(default_factory=list)
     lower: int | None = None
     upper: int | None = None
     others: list[Any] = field(default_factory=list)
     clocks: list[tuple[Any, Expr, Expr]] = field(default_factory=list)
     nulls_equal: bool = False
+
+    def add_epoch(self, first: Epoch, second: Epoch, node: Any) -> None:
+        """Add an equality of epochs; rows meet in the finest one, and the others are conditions."""
+        if self.epochs and first.size_ticks > self.epochs[0][0].size_ticks:
+            self.others.append(node)
+            return
+        if self.epochs and first.size_ticks < self.epochs[0][0].size_ticks:
+            self.others += self.equal_epochs
+            self.epochs, self.equal_epochs = [], []
+        self.epochs.append((first, second))
+        self.equal_epochs.append(node)
 
     def bound(self, lower: int | None, upper: int | None) -> None:
         """Add a bound between the times."""
@@ -111,8 +125,8 @@ def same_columns(names: list[str], left: SqlRelation, right: SqlRelation, join: 
         elif divisors[0] is not None and divisors[0] == divisors[1]:
             column = exp.Column(this=exp.to_identifier(name, quoted=True))
             epoch = Epoch(column, divisors[0], divisors[0], divisor=divisors[0])
-            found.epochs.append((epoch, epoch))
-        else:
+            found.add_epoch(epoch, epoch, exp.true())
+        if not (asof and number == len(names)):
             found.keys.append((mine, theirs))
     return found
 
@@ -142,7 +156,7 @@ def _equality(node: Any, found: JoinConditions, left: SqlRelation, right: SqlRel
     first, second = epoch_of(mine, NameScope(binder, left)), epoch_of(theirs, NameScope(binder, right))
     if first is not None and second is not None and first.size_ticks == second.size_ticks and (
             first.divisor == second.divisor != 0):
-        found.epochs.append((first, second))
+        found.add_epoch(first, second, node)
         return
     if _between(node, found, left, right, binder):
         return

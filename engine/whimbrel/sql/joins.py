@@ -246,6 +246,7 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
         _times_as_conditions(found, join, left, right)
         return other.lives, other.step_ticks, (left, right, False)
     if found.epochs:
+        _times_as_conditions(found, join, left, right)
         size = max(first.size_ticks for first, _ in found.epochs)
         if size == 1 and left.lives == right.lives == "instant":
             return "instant", 0, (left, right, False)
@@ -273,6 +274,7 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
                       for mine, theirs in found.keys)
     if same_window and left.lives == right.lives == "window" and (
             (left.step_ticks, left.size_ticks) == (right.step_ticks, right.size_ticks)):
+        _times_as_conditions(found, join, left, right)
         return "window", left.step_ticks, (left, right, False)
     if found.clocks:
         condition_, *values = found.clocks[0]
@@ -280,6 +282,7 @@ def _meeting(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind:
         found.others = [each for each in found.others if each is not condition_]
         assert clocks[0] is not None
         assert clocks[1] is not None
+        _times_as_conditions(found, join, left, right)
         return "instant", 0, (clocks[0], clocks[1], False)
     names = [next((f"{each.source}.{each.name}" if each.source else each.name for each in side.columns
                    if each.column in side.times), "time") for side in (left, right)]

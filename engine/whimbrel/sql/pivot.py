@@ -69,9 +69,10 @@ def _columns(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) ->
     items = [key.copy() for key in keys]
     for value in field.expressions:
         literal = value.this if isinstance(value, exp.PivotAlias) else value
-        label = value.args["alias"].name if isinstance(value, exp.PivotAlias) else literal.name
+        label = value.args["alias"].name if isinstance(value, exp.PivotAlias) else _label(literal, binder)
+        compared = exp.NullSafeEQ if isinstance(literal, exp.Null) else exp.EQ
         for measure in pivot.expressions:
-            where = exp.Where(this=exp.EQ(this=field.this.copy(), expression=literal.copy()))
+            where = exp.Where(this=compared(this=field.this.copy(), expression=literal.copy()))
             call = exp.Filter(this=measure.unalias().copy(), expression=where)
             several = measure.alias or (measure.sql_name().lower() if len(pivot.expressions) > 1 else "")
             items.append(exp.alias_(call, f"{label}_{several}" if several else label, quoted=True))
@@ -80,6 +81,19 @@ def _columns(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) ->
     if keys:
         select.set("group", exp.Group(expressions=keys))
     return query(select, binder.with_view(_ROWS, relation))
+
+
+def _label(value: Any, binder: Binder) -> str:
+    """The name of the column of a value."""
+    match value:
+        case exp.Boolean():
+            return "true" if value.this else "false"
+        case exp.Neg() if isinstance(value.this, exp.Literal):
+            return f"-{value.this.name}"
+        case _ if value.name:
+            return str(value.name)
+        case _:
+            raise binder.text.error("A value of PIVOT needs a name.", value, "Add AS and a name.")
 
 
 def _rows(relation: SqlRelation, pivot: Any, binder: Binder, query: Query) -> SqlRelation:

@@ -15,14 +15,14 @@ from sqlglot import exp
 from whimbrel.aggregates import Count, CountDistinct
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Binary, Cast, Expr, Lit, Unary, lift, when
-from whimbrel.sql.epochs import epoch_of
+from whimbrel.sql.epochs import is_of_time
 from whimbrel.sql.functions import call
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.relation import is_whole_number
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.text_functions import literal_text
-from whimbrel.sql.types import arrow_type
+from whimbrel.sql.types import TypedNull, arrow_type
 
 _COMPARISONS: Final[dict[Any, str]] = {
     exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
@@ -71,8 +71,8 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return _literal(node)
         case exp.Boolean():
             return Lit(bool(node.this))
-        case exp.Null():
-            return Lit(None)
+        case exp.Null() | TypedNull():
+            return Lit(None) if isinstance(node, exp.Null) else Cast(Lit(None), node.this)
         case exp.Parameter() | exp.Placeholder():
             return _parameter(node, node.name, scope)
         case exp.Interval():
@@ -94,7 +94,7 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             number = isinstance(inner, Lit) and isinstance(inner.value, int | float)
             return Lit(-inner.value) if number else Unary("-", inner)  # type: ignore[attr-defined]
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Pow():
-            return _ARITHMETIC[type(node)](part(), part("expression"))
+            return _on_grid(node, scope) if _is_grid(node) else _ARITHMETIC[type(node)](part(), part("expression"))
         case exp.Div():
             return _divided(node, scope)
         case exp.Mod():
@@ -183,13 +183,36 @@ def _never_negative(y: Expr) -> bool:
 
 
 def _divided(node: Any, scope: NameScope) -> Expr:
-    epoch = epoch_of(node, scope)
-    if epoch is not None:
-        return epoch.value(scope.column(epoch.column))
     x, y = scalar(node.this, scope), scalar(node.expression, scope)
     if all(is_whole_number(scope.type_of(each, part)) for each, part in ((x, node.this), (y, node.expression))):
-        return truncated(x, y)
+        return _rounded_down(x, y.value) if _is_epoch(x, y, scope) else truncated(x, y)  # type: ignore[attr-defined]
     return x / y
+
+
+def _is_epoch(x: Expr, y: Expr, scope: NameScope) -> bool:
+    """Whether a division is one of event time by a number, which rounds down."""
+    return isinstance(y, Lit) and isinstance(y.value, int) and y.value != 0 and is_of_time(x, scope.relation)
+
+
+def _rounded_down(x: Expr, number: int) -> Expr:
+    """An epoch from event time; one of an epoch is an epoch of time itself."""
+    match x:
+        case Binary(op="//", left=time, right=Lit(value=int(inner))) if inner > 0 and number > 0:
+            return time // (inner * number)
+        case _:
+            return x // number
+
+
+def _is_grid(node: Any) -> bool:
+    """Whether an expression is a value less its remainder, such as ``time - time % 60``."""
+    rest = node.expression
+    return isinstance(node, exp.Sub) and isinstance(rest, exp.Mod) and node.this.unnest() == rest.this.unnest()
+
+
+def _on_grid(node: Any, scope: NameScope) -> Expr:
+    """A value less its remainder, which is event time rounded down."""
+    x, y = scalar(node.this, scope), scalar(node.expression.expression, scope)
+    return x // y * y if _is_epoch(x, y, scope) else x - _remainder(node.expression, scope)
 
 
 def _remainder(node: Any, scope: NameScope) -> Expr:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from sqlglot import exp
@@ -46,8 +47,6 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
             what, hint = refusal("clause", clause=key.strip("_").upper())
             raise binder.text.error(what, given if isinstance(given, exp.Expression) else node, hint)
     node = with_windows(node, binder)
-    if has_sets(node):
-        return grouping_sets(node, binder, query)
     where = conjuncts(node.args["where"].this) if node.args.get("where") is not None else []
     if node.args.get("from_") is None:
         if not node.expressions:
@@ -67,17 +66,23 @@ def select(node: Any, binder: Binder, query: Query) -> SqlRelation:
     items = items_of(node, relation, binder)
     is_grouped = node.args.get("group") is not None or node.args.get("having") is not None or any(
         has_aggregate(item.node, NameScope(binder, relation)) for item in items)
-    if is_grouped:
-        node, items, relation = with_values(node, items, relation, binder, query)
-        if reads_groups(node, items):
-            result = results_of_groups(node, items, relation, binder, query, projected)
-        else:
-            result = grouped(node, items, relation, binder)
+    if has_sets(node):
+        result = grouping_sets(node, items, relation, binder, partial(_groups, binder, query))
+    elif is_grouped:
+        result = _groups(binder, query, node, items, relation)
     else:
         result = projected(node, items, relation, binder, query)
     if node.args.get("distinct") is not None:
         result = distinct(result, node.args["distinct"], binder)
     return result
+
+
+def _groups(binder: Binder, query: Query, node: Any, items: list[Item], relation: SqlRelation) -> SqlRelation:
+    """The columns of a SELECT with groups."""
+    node, items, relation = with_values(node, items, relation, binder, query)
+    if reads_groups(node, items):
+        return results_of_groups(node, items, relation, binder, query, projected)
+    return grouped(node, items, relation, binder)
 
 
 def projected(node: Any, items: list[Item], relation: SqlRelation, binder: Binder, query: Query) -> SqlRelation:

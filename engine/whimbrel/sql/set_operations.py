@@ -12,9 +12,11 @@ from sqlglot import exp
 from whimbrel.batch import Field, Schema
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import Col, Lit, lit, type_of, when
+from whimbrel.plan.lookahead import early_input
 from whimbrel.sql.binder import Binder
+from whimbrel.sql.epochs import rounded
 from whimbrel.sql.refusals import refusal
-from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation
+from whimbrel.sql.relation import Lives, SqlColumn, SqlRelation, rounded_columns
 from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
 
@@ -40,17 +42,20 @@ def set_operation(node: Any, binder: Binder, query: Query) -> SqlRelation:
         both = united([left, right], node, binder)
         return both if every else distinct(both, node, binder)
     names = list(left.stream.schema.names)
+    left, right = _together(left, right, node, binder)
     first, second = (copies(left, node, binder), copies(right, node, binder)) if every else (
         distinct(left, node, binder), right)
     on = [*names, COPY] if every else names
     keep = first.stream.semi_join if isinstance(node, exp.Intersect) else first.stream.anti_join
-    kept = binder.step(node, lambda: keep(second.stream, on, nulls_equal=True))
+    early = early_input((first.stream.node.properties, second.stream.node.properties)) is not None
+    options: dict[str, Any] = {"allow_lookahead": True} if early and left.needs_epoch and right.needs_epoch else {}
+    kept = binder.step(node, lambda: keep(second.stream, on, nulls_equal=True, **options))
     return left.after(binder.step(node, lambda: kept.select(*names)) if every else kept)
 
 
 def copies(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
     """The rows with a number for each copy of a row, from 1."""
-    _check_complete(relation, node, binder)
+    relation = _complete(relation, node, binder)
     stream = binder.step(node, lambda: relation.stream.group_by(*relation.stream.schema.names).top_k(
         2**63 - 1, lit(1), ties=False, rank=COPY))
     return relation.after(stream.ungroup())
@@ -58,14 +63,55 @@ def copies(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
 
 def distinct(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
     """Each row once, if the rows are known to be complete."""
-    _check_complete(relation, node, binder)
+    relation = _complete(relation, node, binder)
     return relation.after(binder.step(node, relation.stream.distinct))
 
 
-def _check_complete(relation: SqlRelation, node: Any, binder: Binder) -> None:
-    if relation.needs_epoch and not set(relation.times) & {each.column for each in relation.columns}:
+def _complete(relation: SqlRelation, node: Any, binder: Binder) -> SqlRelation:
+    """The rows in the windows in which equal rows are together: those of the finest epoch among their columns."""
+    if not relation.needs_epoch:
+        return relation
+    epochs = _epochs(relation)
+    if not epochs:
         what, hint = refusal("endless distinct")
         raise binder.text.error(what, node, hint)
+    return _in_windows(relation, *min(epochs.values(), key=lambda epoch: epoch[0]), node, binder)
+
+
+def _together(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder) -> tuple[SqlRelation, SqlRelation]:
+    """Both relations in windows in which equal rows of them are together."""
+    if not (left.needs_epoch and right.needs_epoch):
+        return left, right
+    others = _epochs(right)
+    common = [epoch for name, epoch in _epochs(left).items() if others.get(name) == epoch]
+    if not common:
+        what, hint = refusal("sets without epoch", name=type(node).__name__.upper())
+        raise binder.text.error(what, node, hint)
+    ticks, size = min(common, key=lambda epoch: epoch[0])
+    return _in_windows(left, ticks, size, node, binder), _in_windows(right, ticks, size, node, binder)
+
+
+def _epochs(relation: SqlRelation) -> dict[str, tuple[int, Any]]:
+    """Columns that are the same in an epoch, with its size in ticks and as a duration."""
+    shown = {each.column for each in relation.columns}
+    found: dict[str, tuple[int, Any]] = {
+        name: (divisor, divisor) for name, divisor in relation.times.items() if name in shown}
+    if relation.lives == "instant":
+        for name, size in rounded_columns(relation.stream.node).items():
+            column = exp.Column(this=exp.to_identifier(name, quoted=True))
+            if name in shown and (epoch := rounded(column, size, relation)) is not None:
+                found.setdefault(name, (epoch.size_ticks, size))
+    return found
+
+
+def _in_windows(relation: SqlRelation, ticks: int, size: Any, node: Any, binder: Binder) -> SqlRelation:
+    """The rows in the windows of an epoch, unless they live in such already."""
+    if ticks <= max(relation.step_ticks, 1):
+        return relation
+    stream = binder.step(node, lambda: relation.stream.tumbling_window(size))
+    times = {name: divisor for name, divisor in relation.times.items() if divisor % ticks == 0}
+    times |= {name: 1 for name, (own, _) in _epochs(relation).items() if own == ticks and name not in times}
+    return replace(relation, stream=stream, times=times, lives="window", step_ticks=ticks, bounds={})
 
 
 def in_order_of(left: SqlRelation, right: SqlRelation, node: Any, binder: Binder, name: str) -> SqlRelation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -23,6 +23,12 @@ TYPES: Final[dict[Any, pa.DataType]] = {
     _Type.TIMESTAMP_MS: pa.timestamp("ms"), _Type.TIMESTAMP_NS: pa.timestamp("ns"),
 }
 """Arrow types of SQL's, but of decimals."""
+
+
+class TypedNull(exp.Expression):  # type: ignore[misc]
+    """Null of an Arrow type, which no text has."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
 
 def arrow_type(node: Any, text: SqlText) -> pa.DataType:

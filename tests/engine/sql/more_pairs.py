@@ -154,7 +154,7 @@ def _copies(stream: wb.Stream) -> wb.Stream:
 
 JOINS: dict[str, Pair] = {
     "using": ("SELECT * FROM TCP a JOIN TCP b USING (srcIP, time)",
-              lambda: TCP.join(TCP, "srcIP")),
+              lambda: TCP.join(TCP, ["srcIP", "time"])),
     "another condition": ("SELECT * FROM TCP a JOIN TCP b ON a.srcIP = b.srcIP AND a.time = b.time AND a.len < b.len",
                           lambda: TCP.join(TCP, "srcIP", where=col.len < col.len_right)),
     "a left join by using": ("SELECT * FROM SLIDE(TCP, 60) a LEFT JOIN SLIDE(TCP, 9) b USING (srcIP)",

@@ -121,4 +121,22 @@ PIVOT needs aggregates.
                                                   ^^^^
   hint:  Use an aggregate, such as sum(x).
 """),
+    'over of sets': ('SELECT rank, rank() OVER (ORDER BY count(*)) AS r FROM hosts GROUP BY ROLLUP(rank)', """
+OVER and QUALIFY are of the rows of all sets, and each set has its own rows here.
+  where: line 1: SELECT rank, rank() OVER (ORDER BY count(*)) AS r FROM hosts GROUP BY ROLLUP(rank)
+                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Put the groups into a subquery, and OVER outside.
+"""),
+    'sets without epoch': ('SELECT time, len FROM TCP EXCEPT SELECT time + 5, len FROM TCP', """
+EXCEPT of two streams needs an epoch that both select, as rows meet in equal epochs.
+  where: line 1: SELECT time, len FROM TCP EXCEPT SELECT time + 5, len FROM TCP
+                        ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Select the event time or an epoch, such as time/60, in the same place on both sides.
+"""),
+    'grouping of no key': ('SELECT GROUPING(ip) AS g FROM hosts GROUP BY ROLLUP(rank)', """
+GROUPING needs keys of GROUP BY.
+  where: line 1: SELECT GROUPING(ip) AS g FROM hosts GROUP BY ROLLUP(rank)
+                                 ^^
+  hint:  Name a key of the sets.
+"""),
 }

@@ -38,6 +38,20 @@ QUERIES = [
     "SELECT k, x, rank() OVER (PARTITION BY k ORDER BY f DESC) AS r FROM a",
     "PIVOT a ON k IN ('a', 'b') USING sum(x) GROUP BY t",
     "UNPIVOT (SELECT k, x, f FROM a) ON x, f INTO NAME n VALUE v",
+    "SELECT c.f FROM a c CROSS JOIN b u RIGHT JOIN b v ON c.k = v.k WHERE c.x * 10 = u.y",
+    "SELECT c.f, v.y FROM a c, b u FULL JOIN b v ON u.k = v.k WHERE c.x * 10 = u.y",
+    "SELECT k FROM a GROUP BY ROLLUP (k)",
+    "SELECT k, 1 AS one FROM none GROUP BY ROLLUP (k)",
+    "SELECT 1 AS one FROM none HAVING true",
+    "SELECT x, x + 1 AS y, count(*) AS n FROM a GROUP BY GROUPING SETS ((x), (x + 1))",
+    "SELECT x, x + 1 AS y, count(*) + 1 AS n FROM a GROUP BY ROLLUP (x + 1, x)",
+    "SELECT DISTINCT k, count(*) AS n FROM a GROUP BY GROUPING SETS ((k), (k))",
+    "SELECT DISTINCT count(*) AS n FROM a GROUP BY CUBE (k, x)",
+    "SELECT upper(k) AS u, GROUPING(k) AS g, count(*) AS n FROM a GROUP BY ROLLUP (k) HAVING k IS NULL OR k > 'a'",
+    "SELECT k, count(*) + 1 AS n, (SELECT max(y) FROM b WHERE k = 'a') AS m FROM a GROUP BY ROLLUP (1)",
+    "SELECT * FROM (SELECT x, t FROM a) PIVOT (count(*) FOR t IN (TRUE, FALSE))",
+    "SELECT * FROM (SELECT t, k FROM a) PIVOT (count(*) FOR k IN ('a', NULL))",
+    "SELECT * FROM (SELECT x, k FROM a) PIVOT (count(*) FOR x IN (-7, 1))",
 ]
 
 
