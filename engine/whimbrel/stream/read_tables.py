@@ -1,14 +1,16 @@
-"""Create streams from tables in the formats of lakes."""
+"""Create streams from tables of lakes and queries of databases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from whimbrel.clock import Duration
 from whimbrel.connect import PartitionWatermarks
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.table_formats.delta_source import DeltaSource
+from whimbrel.connect.tables.sql_query import SqlQuery
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
 
@@ -50,3 +52,45 @@ def read_delta(path: FilePath, *, time: str, end: str | None = None, arrival: st
     return Stream(Node(DeltaSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                    late=late, partition=partition, name=name, version=version, timestamp=timestamp,
                                    storage_options=storage_options)))
+
+
+def from_sql(query: str, connection: Any, *, time: str, end: str | None = None, arrival: str | None = None,
+             reorder_latency: Duration | None = None, late: str | None = None,
+             partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
+    """Create a stream from a query of a database, through ADBC.
+
+    The query runs now, for its columns, and again with each read. Rows are read in batches.
+
+    Parameters
+    ----------
+    query : str
+        A query in the SQL of the database.
+    connection : str or connection
+        ``sqlite:///file``, ``duckdb:///file`` or ``postgresql://user:password@host/database``, or an open connection of
+        ADBC. SQLite and PostgreSQL need ``whimbrel[adbc]``, DuckDB needs ``whimbrel[frames]``.
+    time : str
+        The event-time column: a timestamp, a date, or integers.
+    end, arrival, late, partition, name
+        As in :func:`whimbrel.read_parquet`.
+    reorder_latency : str, timedelta or int, optional
+        Default: rows are sorted in memory. Use 0 if the query sorts them by `time`.
+
+    Notes
+    -----
+    A run that resumes from a checkpoint runs the query again and skips the rows that it had, so the query must give the
+    same rows in the same order.
+
+    Examples
+    --------
+    >>> import sqlite3, tempfile, pathlib
+    >>> import whimbrel as wb
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.db"
+    >>> with sqlite3.connect(file) as database:
+    ...     _ = database.execute("CREATE TABLE log AS SELECT 1 AS at, 10 AS x UNION SELECT 2, 20")
+    >>> database.close()
+    >>> log = wb.from_sql("SELECT * FROM log ORDER BY at", f"sqlite:///{file}", time="at", reorder_latency=0)
+    >>> log.select("x").collect()["x"].to_pylist()
+    [10, 20]
+    """
+    return Stream(Node(SqlQuery(query, connection, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
+                                late=late, partition=partition, name=name)))

@@ -1,0 +1,91 @@
+"""Queries of databases as sources, on real SQLite and DuckDB files."""
+
+from __future__ import annotations
+
+import gc
+import sqlite3
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import adbc_driver_sqlite.dbapi
+import duckdb
+import pytest
+
+import whimbrel as wb
+from whimbrel import col
+from whimbrel.errors import MissingExtraError, SchemaError, SourceError
+
+ROWS = 60_000
+QUERY = "SELECT * FROM log ORDER BY t DESC"
+
+
+@pytest.fixture(params=("sqlite", "duckdb"))
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    file = tmp_path / "log.db"
+    if request.param == "sqlite":
+        database = sqlite3.connect(file)
+        database.execute("CREATE TABLE log (t INTEGER, x REAL, k TEXT)")
+        database.executemany("INSERT INTO log VALUES (?, ?, ?)",
+                             ((at, at / 2, f"k{at % 3}") for at in range(ROWS)))
+        database.commit()
+    else:
+        database = duckdb.connect(str(file))
+        database.execute(f"CREATE TABLE log AS SELECT range AS t, range / 2 AS x, 'k' || (range % 3) AS k "
+                         f"FROM range({ROWS})")
+    database.close()
+    yield f"{request.param}:///{file}"
+    gc.collect()
+
+
+def test_rows_of_a_query_are_sorted_and_read_again(address: str) -> None:
+    log = wb.from_sql(QUERY, address, time="t")
+    for _ in range(2):
+        found = log.tumbling_window(20_000).aggregate(n=wb.count(), total=wb.sum(col.x)).collect()
+        assert found["n"].to_pylist() == [20_000] * 3
+        assert sum(found["total"].to_pylist()) == sum(range(ROWS)) / 2
+    assert log.where(col.k == "k1").select("k").collect().num_rows == ROWS // 3
+    assert log.node.op.schema.names == ("t", "x", "k")
+
+
+def test_rows_that_the_query_sorts_are_streamed_from_any_row(address: str) -> None:
+    source = wb.from_sql("SELECT * FROM log ORDER BY t", address, time="t", reorder_latency=0).node.op
+    for offset in (0, 1, 3000, ROWS - 1, ROWS):
+        batches = [batch for batch in source.read(["x"], offset) if batch is not None]
+        assert [at for batch in batches for at in batch.sync.tolist()] == list(range(offset, ROWS))
+    first = next(source.read(["x"]))
+    assert len(first) < 10_000
+
+
+def test_a_connection_of_the_user_is_used_and_stays_open(tmp_path: Path) -> None:
+    with adbc_driver_sqlite.dbapi.connect(":memory:") as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE log AS SELECT 1 AS t, 5 AS x")
+        log = wb.from_sql("SELECT * FROM log", connection, time="t")
+        assert [log.select("x").collect()["x"].to_pylist() for _ in range(2)] == [[5], [5]]
+
+
+def test_what_a_database_does_not_accept_is_named(address: str) -> None:
+    with pytest.raises(SourceError, match=r"does not accept the query: .*nothing") as caught:
+        wb.from_sql("SELECT * FROM nothing", address, time="t")
+    assert caught.value.where == "from_sql('SELECT * FROM nothing', time='t')"
+    with pytest.raises(SchemaError, match="got 'tt'"):
+        wb.from_sql(QUERY, address, time="tt")
+
+
+def test_connections_are_checked_and_show_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    for connection in ("oracle://ann:sEcReT@host/x", "sqlite://", 5):
+        with pytest.raises(SourceError, match="connection must be") as caught:
+            wb.from_sql(QUERY, connection, time="t")
+        assert "sEcReT" not in str(caught.value)
+    with pytest.raises(SourceError, match="query must be a text"):
+        wb.from_sql("", "sqlite:///x", time="t")
+    with pytest.raises(SourceError, match=r"cannot be reached: .*refused") as caught:
+        wb.from_sql(QUERY, "postgresql://ann:sEcReT@127.0.0.1:1/x", time="t")
+    assert "sEcReT" not in str(caught.value)
+    with pytest.raises(SourceError, match=r"cannot be reached: .*failed to open"):
+        wb.from_sql(QUERY, "sqlite:////none/log.db", time="t")
+    monkeypatch.setitem(sys.modules, "adbc_driver_sqlite.dbapi", None)
+    with pytest.raises(MissingExtraError) as absent:
+        wb.from_sql(QUERY, "sqlite:///x", time="t")
+    assert "whimbrel[adbc]" in absent.value.hint
