@@ -86,7 +86,7 @@ def test_large_unsigned_integers() -> None:
 @pytest.mark.parametrize("word", [str, int])
 def test_rows_that_leave(word: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sliding window, with rows forgotten again and again."""
-    monkeypatch.setattr(row_values, "INITIAL_STRINGS", 8)
+    monkeypatch.setattr(row_values, "INITIAL_ROWS", 8)
     draw = np.random.default_rng(5)
     x, y = draw.integers(0, 9, 300).tolist(), draw.integers(0, 99, 300).tolist()
     log = wb.from_arrow({"at": range(300), "x": x, "y": [word(n) for n in y]}, time="at").sliding_window(10)

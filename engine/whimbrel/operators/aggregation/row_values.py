@@ -9,9 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.batch import Column, Mask, frozen, numpy_type
-from whimbrel.operators.aggregation.multiset_values import INITIAL_STRINGS, FixedValues
+from whimbrel.operators.aggregation.multiset_values import FixedValues
 
 Array = np.ndarray[Any, Any]
+
+INITIAL_ROWS = 1024
+"""Rows that are remembered before any is forgotten: all of them are sorted again with each batch."""
 
 
 class RowValues:
@@ -28,7 +31,7 @@ class RowValues:
         self.type, self.largest = value, largest
         self.values, self.orders = RowParts(value), RowParts(by)
         self.starts = self.rank = self.by_rank = np.empty(0, np.int64)
-        self.limit = INITIAL_STRINGS
+        self.limit = INITIAL_ROWS
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -54,7 +57,7 @@ class RowValues:
         self.values.keep(live)
         self.orders.keep(live)
         self.starts = self.starts[live]
-        self.limit = max(INITIAL_STRINGS, 2 * len(live))
+        self.limit = max(INITIAL_ROWS, 2 * len(live))
         self._rank_rows()
         return moved
 
@@ -66,8 +69,13 @@ class RowValues:
         return clone
 
     def _rank_rows(self) -> None:
-        first = self.orders.keys()
-        self.by_rank = np.lexsort((self.values.keys(), self.starts, ~first if self.largest else first))
+        first = ~self.orders.keys() if self.largest else self.orders.keys()
+        order = np.argsort(first, kind="stable")
+        ordered, starts = first[order], self.starts[order]
+        tied = ordered[1:] == ordered[:-1]
+        if (tied & (starts[1:] <= starts[:-1])).any():  # starts, and then values, decide
+            order = np.lexsort((self.values.keys(), self.starts, first))
+        self.by_rank = order
         self.rank = np.empty(len(self), np.int64)
         self.rank[self.by_rank] = np.arange(len(self))
 
