@@ -9,9 +9,9 @@
 # %% [markdown]
 # # An hour with a messy log
 #
-# You will see sales per month of two shops, from a CSV file as tills write them: local times of two zones, numbers
-# with commas and units, lines that were sent twice, and lines that are broken. We look first, fix one thing at a time,
-# and count what each step does. Last, pandas gives the same months.
+# You will see sales per month of two shops, from a CSV file as tills write them. It has local times of two zones,
+# numbers with commas and units, lines that were sent twice, and lines that are broken. We look first, fix one thing at
+# a time, and count what each step does. Last, pandas gives the same months.
 
 # %%
 import tempfile
