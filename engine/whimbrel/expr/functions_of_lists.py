@@ -45,15 +45,32 @@ def _lists(items: Any, lengths: Any, lists: Any) -> Any:
     return pa.ListArray.from_arrays(offsets, items, type=lists.type if t.is_list(lists.type) else None, mask=mask)
 
 
-def _present(lists: Any) -> tuple[Any, Any, int]:
-    """Items that are not null, with the row of each, and the number of rows."""
+def _present(lists: Any) -> tuple[Any, Any]:
+    """Items that are not null, in order, and how many each row has."""
     values, first, last = _spans(lists)
-    rows, at = _rows(first, last)
-    items = values.take(pa.array(at))
+    lengths = last - first
+    if len(first) and (first[1:] == last[:-1]).all():  # nothing lies between the lists
+        items = values.slice(first[0], last[-1] - first[0])
+    else:
+        items = values.take(pa.array(_rows(first, last)[1]))
     if items.null_count:
         there = items.is_valid()
-        return items.filter(there), rows[np.asarray(there)], len(first)
-    return items, rows, len(first)
+        lengths = _counts(np.asarray(there), lengths)
+        items = items.filter(there)
+    return items, lengths
+
+
+def _counts(hits: Any, lengths: Any) -> Any:
+    """How many of the items of each row are hits."""
+    totals = np.append(0, np.cumsum(hits))
+    ends = np.cumsum(lengths)
+    return totals[ends] - totals[ends - lengths]
+
+
+def _filled(lengths: Any) -> tuple[Any, Any]:
+    """The rows that have items, and where those begin."""
+    rows = np.flatnonzero(lengths)
+    return rows, (np.cumsum(lengths) - lengths)[rows]
 
 
 def _length(lists: Any) -> Any:
@@ -74,41 +91,40 @@ def _slice(lists: Any, start: int, stop: int | None) -> Any:
 
 
 def _contains(lists: Any, value: Any) -> Any:
-    items, rows, count = _present(lists)
-    hits = np.asarray(pc.fill_null(pc.equal(items, value.take(pa.array(rows))), pa.scalar(value=False)))
-    return held(pa.bool_(), np.bincount(rows[hits], minlength=count) > 0, True, lists, value)
-
-
-def _starts(rows: Any) -> Any:
-    """Where the items of a row begin, for rows that have some."""
-    return np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, np.int64)
+    items, lengths = _present(lists)
+    sought = value.take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
+    hits = np.asarray(pc.fill_null(pc.equal(items, sought), pa.scalar(value=False)))
+    return held(pa.bool_(), _counts(hits, lengths) > 0, True, lists, value)
 
 
 def _sum(lists: Any) -> Any:
-    items, rows, count = _present(lists)
+    items, lengths = _present(lists)
     whole = t.is_integer(items.type)
     numbers = np.asarray(items.cast(_INT if whole else pa.float64(), safe=False))
-    starts = _starts(rows)
-    sums = np.zeros(count, numbers.dtype)
-    fits = np.ones(count, np.bool_)
-    if len(starts):
-        sums[rows[starts]] = np.add.reduceat(numbers, starts)
-        if whole:
+    rows, starts = _filled(lengths)
+    sums = np.zeros(len(lengths), numbers.dtype)
+    fits = np.ones(len(lengths), np.bool_)
+    if len(rows):
+        sums[rows] = np.add.reduceat(numbers, starts)
+        if whole and not _is_small(numbers, int(lengths.max())):
             near = np.add.reduceat(numbers.astype(np.float64), starts)
-            fits[rows[starts]] = np.abs(near - sums[rows[starts]].astype(np.float64)) < 2.0**62
+            fits[rows] = np.abs(near - sums[rows].astype(np.float64)) < 2.0**62
     return held(_INT if whole else pa.float64(), sums, fits, lists)
 
 
+def _is_small(numbers: Any, most: int) -> bool:
+    """Whether no sum of so many of the integers leaves int64."""
+    return max(-int(numbers.min()), int(numbers.max())) <= (2**63 - 1) // most
+
+
 def _mean(lists: Any) -> Any:
-    items, rows, count = _present(lists)
+    items, lengths = _present(lists)
     numbers = np.asarray(items.cast(pa.float64(), safe=False))
-    starts = _starts(rows)
-    means, filled = np.zeros(count), np.zeros(count, np.bool_)
-    if len(starts):
-        here = rows[starts]
-        means[here] = np.add.reduceat(numbers, starts) / np.diff(np.append(starts, len(rows)))
-        filled[here] = True
-    return held(pa.float64(), means, filled, lists)
+    rows, starts = _filled(lengths)
+    means = np.zeros(len(lengths))
+    if len(rows):
+        means[rows] = np.add.reduceat(numbers, starts) / lengths[rows]
+    return held(pa.float64(), means, lengths > 0, lists)
 
 
 def _order(items: Any, rows: Any, *, descending: bool) -> Any:
@@ -119,13 +135,19 @@ def _order(items: Any, rows: Any, *, descending: bool) -> Any:
 
 
 def _extreme(place: int) -> Callable[[Any], Any]:
+    reduced = (np.fmin, np.maximum)[place].reduceat  # NaN is the greatest
+
     def compute(lists: Any) -> Any:
-        items, rows, count = _present(lists)
-        ordered = _order(items, rows, descending=False)
-        starts = _starts(rows)
-        taken = starts if place == 0 else np.append(starts[1:], len(rows)) - 1 if len(starts) else starts
-        at = np.full(count, -1, np.int64)
-        at[rows[starts]] = np.asarray(ordered).astype(np.int64)[taken] if len(starts) else 0
+        items, lengths = _present(lists)
+        rows, starts = _filled(lengths)
+        if (t.is_integer(items.type) or t.is_float64(items.type) or t.is_float32(items.type)) and len(rows):
+            numbers = np.asarray(items)
+            found = np.zeros(len(lengths), numbers.dtype)
+            found[rows] = reduced(numbers, starts)
+            return held(items.type, found, lengths > 0, lists)
+        ordered = _order(items, np.repeat(np.arange(len(lengths)), lengths), descending=False)
+        at = np.full(len(lengths), -1, np.int64)
+        at[rows] = np.asarray(ordered).astype(np.int64)[starts if place == 0 else starts + lengths[rows] - 1]
         return items.take(pa.array(at, mask=at < 0))
 
     return compute
@@ -212,7 +234,7 @@ LISTS: Final[dict[str, Function]] = {
                          sql="list_sum", check=_NUMBERS, arrays=True),
     "list.mean": Function("a list", pa.float64(), _mean, sql="list_avg", check=_NUMBERS, arrays=True),
     "list.min": Function("a list", _item_type, _extreme(0), sql="list_min", check=_ORDERED, arrays=True),
-    "list.max": Function("a list", _item_type, _extreme(-1), sql="list_max", check=_ORDERED, arrays=True),
+    "list.max": Function("a list", _item_type, _extreme(1), sql="list_max", check=_ORDERED, arrays=True),
     "list.sort": Function("a list", None, _sort, options=(bool,), sql=None, check=_ORDERED, arrays=True),
     "list.unique": Function("a list", None, _unique, sql="list_distinct", check=_ORDERED, arrays=True),
     "list.join": Function("a list", pa.string(), _join, options=(str,), sql=None, check=_needs(is_text, "strings"),

@@ -11,10 +11,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types as t
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.functions_of_times import check_directives
+from whimbrel.expr.time_texts import time_texts
 
 _INT, _TEXT = pa.int64(), pa.string()
 _INTEGER: Final = r"^[+-]?[0-9]+$"
@@ -39,7 +41,7 @@ def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
 
 def to_integers(texts: Any) -> Any:
     """Integers of an array of texts; null for other texts and beyond int64."""
-    if not any(pc.any(pc.match_substring(texts, letter)).as_py() for letter in "xX"):  # Arrow reads 0x1F
+    if not _has_x(texts):  # Arrow reads 0x1F
         try:
             return texts.cast(_INT)
         except pa.ArrowInvalid:
@@ -53,6 +55,16 @@ def to_integers(texts: Any) -> Any:
     found = [int(text) for text in plain.filter(long).to_pylist()]
     few = pa.array([each if -(2**63) <= each < 2**63 else None for each in found], _INT)
     return pc.replace_with_mask(pc.if_else(long, pa.scalar(None, texts.type), plain).cast(_INT), long, few)
+
+
+def _has_x(texts: Any) -> bool:
+    """Whether a text has an x; of two scans of the texts, one of their bytes is enough."""
+    offsets, data = texts.buffers()[1:]
+    if data is None or not len(texts):
+        return False
+    width = np.int64 if t.is_large_string(texts.type) else np.int32
+    bounds = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1]
+    return bool(((np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]] | 0x20) == ord("x")).any())
 
 
 def to_floats(texts: Any) -> Any:
@@ -83,13 +95,15 @@ def _strptime(texts: Any, form: str, unit: str) -> Any:
 
 def _without_overflow(texts: Any, found: Any, form: str) -> Any:
     """Null for days that a month does not have: the C library counts on in the next month."""
-    doubtful = pc.fill_null(pc.or_(pc.less_equal(pc.day(found), 3), pc.equal(pc.second(found), 0)),
-                            pa.scalar(value=False))
+    doubtful = pc.less_equal(pc.day(found), 3)
+    if re.search("%[ST]", form):  # a leap second is the first one of the next minute
+        doubtful = pc.or_(doubtful, pc.equal(pc.second(found), 0))
+    doubtful = pc.fill_null(doubtful, pa.scalar(value=False))
     few = texts.filter(doubtful)
     if not len(few):
         return found
     whole = found.filter(doubtful).cast(pa.timestamp("s", found.type.tz), safe=False)
-    alike = np.asarray(pc.equal(pc.strftime(whole, format=form), few))
+    alike = np.asarray(pc.equal(time_texts(whole, form), few.cast(_TEXT)))
     if alike.all():
         return found
     right = [same or _is_right(text, form) for same, text in zip(alike.tolist(), few.to_pylist(), strict=True)]

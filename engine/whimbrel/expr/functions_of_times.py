@@ -18,7 +18,8 @@ from pyarrow import types as t
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import ExpressionError, near_match
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
-from whimbrel.expr.zone_clocks import local_times, moments, written
+from whimbrel.expr.time_texts import time_texts
+from whimbrel.expr.zone_clocks import local_times, moments
 
 _INT = pa.int64()
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -105,7 +106,7 @@ def _strftime(times: Any, form: str) -> Any:
             pieces.append("")
         else:
             pieces[-1] += piece
-    texts = [written(seconds, piece, pc.strftime(seconds, format=piece)) for piece in pieces]
+    texts = [time_texts(seconds, piece) for piece in pieces]
     if len(texts) == 1:
         return texts[0]
     micros = held(_INT, ticks % own * (10**9 // own) // 1000, True, times).cast(pa.string())
