@@ -8,12 +8,15 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import whimbrel as wb
 from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, WhimbrelError
+from whimbrel.expr.functions_of_times import DIRECTIVES
+from whimbrel.expr.time_texts import time_texts
 
 ZONES = (None, "UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia")
 CHANGES = [datetime(2024, 3, 31, 0, 59, 59, 999999), datetime(2024, 3, 31, 1), datetime(2024, 10, 27, 0, 30),
@@ -141,3 +144,13 @@ def test_sql_reads_the_same_table() -> None:
     for wrong in ("strftime(t)", "strftime(t, t)", "strftime(t, '%Q')", "date_diff('months', t, u)", "date_diff(t, u)"):
         with pytest.raises(WhimbrelError):
             wb.sql(f"SELECT {wrong} AS y FROM log", log=log)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin", "America/St_Johns"])
+def test_texts_by_day_and_second_are_those_of_arrow(zone: str | None) -> None:
+    chance = np.random.default_rng(3)
+    seconds = pa.array(np.append(chance.integers(-(10**9), 2 * 10**9, 200), [0, -1, 86_399, -86_400]))
+    times = seconds.view(pa.timestamp("s", zone))
+    forms = [f"%{letter}" for letter in sorted(DIRECTIVES - set("fzZ"))]
+    for form in [*forms, "%Y-%m-%d %H:%M:%S", "%%d %H%%%M", "%d.%m %%d %H", "at %I %p on %A %d%%", "none", ""]:
+        assert time_texts(times, form).equals(pc.strftime(times, format=form)), form
