@@ -1,6 +1,7 @@
-"""Texts of times, each day and each second of a day written once.
+"""Texts of times, by day and by second of the day.
 
-Arrow writes a text for each row. A log has far fewer days than rows, and a day has 86,400 seconds.
+Arrow writes a text for each row. Here each day and each second of a day is written once: a log has far fewer days than
+rows, and a day has 86,400 seconds.
 """
 
 from __future__ import annotations
