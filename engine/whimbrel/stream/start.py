@@ -19,7 +19,8 @@ def start(*queries: Stream, keep_rows: int = 1_000_000, sinks: Sequence[Sink | N
 
     Each source is read once, and common steps are computed once.
 
-    Streams are shared when they are the same objects: assign a stream to a name, and use it in several queries. All
+    Sources are shared when they are the same objects: assign a stream to a name, and use it in several queries. Steps
+    over them are shared when they are the same objects, or equal in their expressions and options. All
     runs share one thread and read the same rows at the same time. Pausing, resuming and checkpoints therefore apply to
     all. When one is stopped, the others continue, and what only that one needs is no longer read or computed. The same
     holds when one fails, or its sink. A failed source ends all. With checkpoints a failed sink ends all, too: they

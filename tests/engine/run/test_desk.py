@@ -172,6 +172,21 @@ def test_a_query_reads_the_results_of_another() -> None:
     assert 0 < desk["from now"].rows < len(whole)
 
 
+@pytest.mark.parametrize("number", [2, 4, 5, 6])
+def test_results_are_read_in_the_order_of_their_start(number: int) -> None:
+    events, columns = made(11)
+
+    def counts(source: wb.Stream, _: int) -> wb.Stream:
+        return source.tumbling_window(200).aggregate(n=wb.count())
+
+    desk = wb.desk(events)
+    desk.add("results", SHAPES[number](events, 3))
+    desk.add("counts", counts(desk.stream("results"), 0))
+    desk.run()
+    assert desk["counts"].state == "finished", desk["counts"].error
+    assert rows_of(desk["counts"].table) == alone(columns, lambda s, c: counts(SHAPES[number](s, c), 0), 3)
+
+
 def at_least(events: wb.Stream, least: Any) -> wb.Stream:
     return events.where(col.x >= least).tumbling_window(50).group_by("k").aggregate(n=wb.count())
 

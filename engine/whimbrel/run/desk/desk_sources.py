@@ -9,7 +9,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.errors import PlanError
 from whimbrel.expr import Call, Col, Expr, ParameterValues
 from whimbrel.expr.parameter import PARAMETER
-from whimbrel.operators import Select
+from whimbrel.operators import Coalesce, Select
 from whimbrel.optimize import optimize
 from whimbrel.plan import FilteredSource, Node, OrderingSpec, Source, with_parts
 from whimbrel.run.desk.rows_from import RowsFrom
@@ -61,7 +61,10 @@ def on_desk(plan: Node, rows: Callable[[Node], Node], since: Callable[[NamedRows
         begin = since(named)
         return below if begin is None else Node(RowsFrom(begin=begin), (below,))
 
-    return optimize(plan).rewrite(attached)
+    root = optimize(plan)
+    if isinstance(root.op, Coalesce):  # which need not keep the order where results leave; here others may read them
+        root = Node(Coalesce(), root.inputs)
+    return root.rewrite(attached)
 
 
 def following(watermark: int) -> int | None:
