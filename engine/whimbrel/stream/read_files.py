@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
+from zoneinfo import available_timezones
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from whimbrel.connect.file_formats.files_source import FilesSource
 from whimbrel.connect.file_formats.ipc_files import IpcFiles
 from whimbrel.connect.file_formats.json_files import JsonFiles
 from whimbrel.connect.file_formats.malformed_rows import MalformedRows
+from whimbrel.connect.file_formats.text_times import TextTimes
 from whimbrel.connect.file_formats.zeek_files import ZeekFiles
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.errors import PlanError
@@ -43,7 +45,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
              column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
              partition: str | PartitionWatermarks | None = None, name: str | None = None,
-             filesystem: Any = None) -> Stream:
+             time_format: str | None = None, timezone: str | None = None, filesystem: Any = None) -> Stream:
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
@@ -65,6 +67,12 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         The columns to read. Lines are not malformed because of values in other columns. Default: all.
     end, arrival, reorder_latency, late, partition, name, filesystem
         As in :func:`whimbrel.read_parquet`.
+    time_format : str, optional
+        A format of ``strptime`` for times, such as ``"%d.%m.%Y %H:%M:%S"``, besides ISO 8601. It has no fractions of
+        seconds.
+    timezone : str, optional
+        The zone of times that name none, such as ``"Europe/Berlin"``. Times are then in this zone. A local time that
+        comes twice is the first one.
 
     Notes
     -----
@@ -93,7 +101,9 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
         raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
                         hint='Use for example delimiter=";" or "\\t".')
-    return _stream(path, CsvFiles(delimiter, column_names, given), "read_csv", given, time=time, columns=columns,
+    times = _text_times(time_format, timezone)
+    given = pa.schema([field.with_type(times.typed(field.type)) for field in given])
+    return _stream(path, CsvFiles(delimiter, column_names, given, times), "read_csv", given, time=time, columns=columns,
                    end=end, arrival=arrival, reorder_latency=reorder_latency, late=late, partition=partition, name=name,
                    filesystem=filesystem)
 
@@ -192,6 +202,16 @@ def dead_letters(log: Stream) -> Stream:  # word allowed: a row of a dead-letter
         raise PlanError("dead_letters() needs a stream of read_csv() or read_json() without further steps.",
                         where="dead_letters(...)", hint="Pass the stream itself, or a feed to wb.feeds.dead_letters().")
     return Stream(Node(MalformedRows(source)))
+
+
+def _text_times(time_format: str | None, timezone: str | None) -> TextTimes:
+    if time_format is not None and (not isinstance(time_format, str) or "%" not in time_format):
+        raise PlanError(f"time_format must be a format of strptime, got {time_format!r}.", where="read_csv(...)",
+                        hint='Use for example time_format="%d.%m.%Y %H:%M:%S".')
+    if timezone is not None and (not isinstance(timezone, str) or timezone not in available_timezones()):
+        raise PlanError(f"timezone must be the name of a zone, got {timezone!r}.", where="read_csv(...)",
+                        hint='Use for example timezone="Europe/Berlin".')
+    return TextTimes(time_format, timezone)
 
 
 def _given(schema: _Given, where: str) -> pa.Schema:

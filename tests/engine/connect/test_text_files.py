@@ -234,3 +234,30 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     before = pool.bytes_allocated()
     most = max(pool.bytes_allocated() - before for _ in log.batches())
     assert most < file.stat().st_size * 1.5
+
+
+def test_times_in_another_format_and_zone(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.csv", "at,x\n31.03.2024 01:30:00,1\n31.03.2024 03:30:00,2\nnever,3\n"
+                                       "2024-04-01 00:00:00,4\n27.10.2024 02:30:00,5\n,6\n")
+    log = wb.read_csv(file, time="at", time_format="%d.%m.%Y %H:%M:%S", timezone="Europe/Berlin",
+                      schema={"at": "timestamp[us]"}).where(col.x < 6)
+    with pytest.raises(SourceError, match="null"):
+        log.collect()
+    file.write_text(file.read_text().replace(",6\n", ""))
+    found = wb.read_csv(file, time="at", time_format="%d.%m.%Y %H:%M:%S", timezone="Europe/Berlin",
+                        schema={"at": "timestamp[us]"})
+    assert [at.astimezone(dt.UTC).isoformat() for at in found.collect()["at"].to_pylist()] == [
+        "2024-03-31T00:30:00+00:00", "2024-03-31T01:30:00+00:00", "2024-03-31T22:00:00+00:00",
+        "2024-10-27T00:30:00+00:00"]
+    assert [letter["line"] for letter in wb.dead_letters(found).collect().to_pylist()] == [4]
+
+
+def test_times_of_a_zone_are_inferred_and_options_are_checked(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.csv", "at,x\n05/01/24 10:00,1\n05/02/24 00:00,2\n")
+    log = wb.read_csv(file, time="at", time_format="%m/%d/%y %H:%M", timezone="America/New_York")
+    assert log.node.op.schema.type_of("at") == pa.timestamp("us", "America/New_York")
+    assert log.collect()["at"].cast(pa.int64()).to_pylist() == [1714572000000000, 1714622400000000]
+    with pytest.raises(PlanError, match="timezone must be the name of a zone, got 'Mars'"):
+        wb.read_csv(file, time="at", timezone="Mars")
+    with pytest.raises(PlanError, match="time_format must be a format of strptime, got 'day'"):
+        wb.read_csv(file, time="at", time_format="day")

@@ -15,8 +15,10 @@ from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, dec
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 from whimbrel.connect.files.data_file import DataFile
 
+_NONE = r"^$"
 _NOT_ONE = "not one line: a quote is open"
 _NULLS = tuple(csv.ConvertOptions().null_values)
 _CHUNK_BYTES = 1 << 20
@@ -33,14 +35,17 @@ class CsvFiles(FileFormat):
         Names of the columns of files without a header.
     given : pyarrow.Schema
         Types of some columns, instead of those of the first rows.
+    times : TextTimes
+        How texts are times.
     """
 
     title = "CSV"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".csv", ".tsv"))
     text_for_all = True
 
-    def __init__(self, delimiter: str, names: Sequence[str] | None, given: pa.Schema) -> None:
-        self._delimiter, self._names, self._given = delimiter, names, given
+    def __init__(self, delimiter: str, names: Sequence[str] | None, given: pa.Schema,
+                 times: TextTimes = ISO_TIMES) -> None:
+        self._delimiter, self._names, self._given, self._times = delimiter, names, given, times
 
     def schema(self, file: DataFile) -> pa.Schema:
         lines = first_lines(file)
@@ -49,10 +54,10 @@ class CsvFiles(FileFormat):
         types = {field.name: field.type for field in self._given if field.name in names}
         text = b"\n".join(rows) + b"\n"
         try:
-            found = _read(text, names, types, self._delimiter, skip=[]) if rows else pa.table(
+            found = _read(text, names, types, self._delimiter, self._times, skip=[]) if rows else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})
         except pa.ArrowInvalid:  # values that do not fit a given type
-            found = _read(text, names, {}, self._delimiter, skip=[])
+            found = _read(text, names, {}, self._delimiter, self._times, skip=[])
         return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
 
     def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
@@ -60,7 +65,7 @@ class CsvFiles(FileFormat):
         header = self._names is None
         for number, text in text_blocks(file, report):
             if lines is None:
-                lines = _CsvLines(self._header(first_lines(file)), self._delimiter)
+                lines = _CsvLines(self._header(first_lines(file)), self._delimiter, self._times)
             first = 0
             if header:
                 while not text[first : text.index(b"\n", first)].strip():
@@ -87,12 +92,12 @@ class CsvFiles(FileFormat):
 class _CsvLines(Format):
     """Lines of a CSV file with these columns."""
 
-    def __init__(self, names: Sequence[str], delimiter: str) -> None:
-        self._names, self._delimiter = names, delimiter
+    def __init__(self, names: Sequence[str], delimiter: str, times: TextTimes) -> None:
+        self._names, self._delimiter, self._times = names, delimiter, times
         self._end = delimiter.encode() * (len(names) - 1) + b"\n"  # an open quote takes in the next line
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
-        return _read(b"\n".join(sample) + b"\n", self._names, {}, self._delimiter, skip=[]).schema
+        return _read(b"\n".join(sample) + b"\n", self._names, {}, self._delimiter, self._times, skip=[]).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
         return self._block(b"\n".join(messages) + b"\n", len(messages), schema), np.ones(len(messages), np.int64)
@@ -121,7 +126,7 @@ class _CsvLines(Format):
     def _block(self, text: bytes, lines: int, schema: pa.Schema) -> pa.Table:
         types = {field.name: field.type for field in schema}
         alone = len(self._names) == 1  # an empty line is a value then
-        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter)
+        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter, self._times)
         if rows.num_rows != lines + (not alone):
             raise UnreadableError(_NOT_ONE)
         return rows.slice(0, lines).select(schema.names)
@@ -133,7 +138,7 @@ class _CsvLines(Format):
         text = b"\n".join(lines) + b"\n" + self._end
         suspect = np.ones(len(lines), np.bool_)
         try:
-            values = _read(text, self._names, types, self._delimiter, skip=skip)
+            values = _read(text, self._names, types, self._delimiter, self._times, skip=skip)
         except pa.ArrowException:
             return suspect
         if values.num_rows + len(skip) != len(lines) + 1:
@@ -142,11 +147,15 @@ class _CsvLines(Format):
         suspect[[row.number - 1 for row in skip]] = True
         whole = np.flatnonzero(~suspect)
         for field in schema:
-            pattern = _sure(field.type)
+            pattern = _sure(field.type) if self._times == ISO_TIMES or not _is_time(field.type) else _NONE
             if pattern:
                 sure = pc.match_substring_regex(values.column(field.name), pattern=pattern).to_numpy()[: len(whole)]
                 suspect[whole[~sure.astype(np.bool_)]] = True
         return suspect
+
+
+def _is_time(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(type_))
 
 
 def _sure(type_: pa.DataType) -> str:
@@ -159,7 +168,7 @@ def _sure(type_: pa.DataType) -> str:
         return r"^(-?\d+(\.\d+)?([eE][-+]?\d{1,2})?)?$"
     if pa.types.is_timestamp(type_) and type_.tz is None:
         return r"^(\d{4}-[01]\d-[0-3]\d[ T][0-2]\d:[0-5]\d(:[0-5]\d)?(\.\d{3}(\d{3})?)?)?$"
-    return r"^$"
+    return _NONE
 
 
 def _wide(values: pa.ChunkedArray) -> pa.DataType:
@@ -178,7 +187,7 @@ def _wide(values: pa.ChunkedArray) -> pa.DataType:
     return wide
 
 
-def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], delimiter: str,
+def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], delimiter: str, times: TextTimes,
           skip: list[csv.InvalidRow] | None = None) -> pa.Table:
     """Parse lines; with `skip`, rows of other numbers of values are put there."""
     def skipped(row: csv.InvalidRow) -> str:
@@ -192,14 +201,15 @@ def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], deli
             read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
             parse_options=csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=len(names) > 1,
                                            invalid_row_handler=None if skip is None else skipped),
-            convert_options=csv.ConvertOptions(column_types=types))
+            convert_options=csv.ConvertOptions(timestamp_parsers=times.parsers, column_types={
+                name: times.written(type_) for name, type_ in types.items()}))
     except pa.ArrowInvalid as error:
         what = str(error)
         if "Expected" in what and " columns, got " in what:
             expected, got = what.partition("Expected ")[2].split(" columns, got ")
             raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
         raise
-    return pa.table({name: _without_empty(rows.column(name)) for name in rows.column_names})
+    return pa.table({name: times.in_zone(_without_empty(rows.column(name))) for name in rows.column_names})
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,0 +1,54 @@
+"""Formats and zones of times in text files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+
+@dataclass(frozen=True, slots=True)
+class TextTimes:
+    """How texts are times: ISO 8601, or a format, in a zone.
+
+    Parameters
+    ----------
+    format : str, optional
+        A format of ``strptime``, such as ``"%d.%m.%Y %H:%M"``. ISO 8601 is read as well.
+    zone : str, optional
+        The zone of times that name none. A time that comes twice is the first one, and one that a change of the clock
+        skips is the moment of the change.
+
+    Examples
+    --------
+    >>> TextTimes(zone="Europe/Berlin").written(pa.timestamp("us", "Europe/Berlin"))
+    TimestampType(timestamp[us])
+    """
+
+    format: str | None = None
+    zone: str | None = None
+
+    @property
+    def parsers(self) -> list[object]:
+        """Parsers of Arrow, in the order in which they are tried."""
+        return [] if self.format is None else [self.format, csv.ISO8601]
+
+    def typed(self, type_: pa.DataType) -> pa.DataType:
+        """The type of a column: times are in the zone."""
+        return pa.timestamp(type_.unit, self.zone) if self.zone and pa.types.is_timestamp(type_) else type_
+
+    def written(self, type_: pa.DataType) -> pa.DataType:
+        """The type of the texts: times without their zone."""
+        return pa.timestamp(type_.unit) if self.zone and pa.types.is_timestamp(type_) else type_
+
+    def in_zone(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Local times as moments."""
+        if not self.zone or not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+            return values
+        return pc.assume_timezone(values, self.zone, ambiguous="earliest", nonexistent="latest")
+
+
+ISO_TIMES = TextTimes()
+"""Times in ISO 8601, without a zone if they name none."""
