@@ -20,7 +20,7 @@ from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_sam
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.late_policies import late_policies
-from whimbrel.optimize.lower_aggregates import lower_aggregates
+from whimbrel.optimize.lower_aggregates import lower_aggregates, why_not_lower
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -31,7 +31,7 @@ from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
 from whimbrel.optimize.two_phase_aggregate import split_windows
 from whimbrel.optimize.widen_windows import widen_windows
-from whimbrel.plan import Node, rewrite
+from whimbrel.plan import Node, Operator, rewrite
 
 RULES: tuple[Callable[[Node], Node], ...] = (absorb_where, absorb_select, absorb_window, absorb_calendar, cancel_cells,
                                                absorb_session, absorb_panes)
@@ -64,6 +64,13 @@ def notes_on_loops(node: Node) -> list[str]:
     return loop_notes(_before_loops((node,)))
 
 
+def notes_on_levels(node: Node) -> list[str]:
+    """Why windowed aggregates of a plan take sorted rows, where rows come out of order."""
+    plan, = _before_loops((node,))
+    found = [(each, reason) for each in plan.walk() if (reason := why_not_lower(each)) is not None]
+    return [f"{each.op.show()} takes sorted rows: {reason}" for each, reason in found if isinstance(each.op, Operator)]
+
+
 def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
     plans = rewrite(recompute_late(fuse_periodic(_before_loops(roots))), split_calendar)
     plans = rewrite(rewrite(plans, lower_aggregates), split_windows)
@@ -89,5 +96,5 @@ def _settle(node: Node) -> Node:
 
 __all__ = [
     "RULES", "FirstRows", "SharedNodes", "borders", "cut_sources", "first_rows", "has_first_samples",
-    "notes_on_loops", "optimize", "optimize_together", "plan_notation", "with_first_samples",
+    "notes_on_levels", "notes_on_loops", "optimize", "optimize_together", "plan_notation", "with_first_samples",
 ]

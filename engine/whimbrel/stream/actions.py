@@ -13,7 +13,7 @@ from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
 from whimbrel.migration_hints import renamed
-from whimbrel.optimize import borders, notes_on_loops, optimize, plan_notation
+from whimbrel.optimize import borders, notes_on_levels, notes_on_loops, optimize, plan_notation
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
@@ -45,7 +45,8 @@ class Actions(ResultMethods):
 
             return explain_on_spark(self.node, on)
         plan = optimize(self.node)
-        notes = "".join(f"\nnote: {note}" for note in (*borders((plan,)), *notes_on_loops(self.node)))
+        found = (*borders((plan,)), *notes_on_loops(self.node), *notes_on_levels(self.node))
+        notes = "".join(f"\nnote: {note}" for note in found)
         return readable(f"{explain(self.node)}\n\nruns as\n{explain(plan, plan_notation((plan,)))}{notes}")
 
     def kernels(self) -> str:

@@ -170,7 +170,9 @@ PLANS: dict[str, tuple[Any, bool]] = {
 @pytest.mark.parametrize("name", PLANS)
 def test_which_aggregates_are_lowered(name: str) -> None:
     build, expected = PLANS[name]
-    assert lower(build(log(reorder_latency=300, late="drop").group_by("k").tumbling_window(1000))) == expected
+    query = build(log(reorder_latency=300, late="drop").group_by("k").tumbling_window(1000))
+    assert lower(query) == expected
+    assert ("takes sorted rows: " in query.explain()) == (not expected)
 
 
 def test_short_logs_and_rows_in_order_are_not_lowered() -> None:
