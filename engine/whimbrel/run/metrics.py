@@ -33,7 +33,7 @@ class Metrics:
     age_s : float or None
         Time from the newest event to the clock of a replay, in seconds of the log; in ticks for integer times.
     late_dropped, late_adjusted : int
-        Late rows that were dropped or adjusted.
+        Late rows, and rows against the order of :meth:`assume`, that were dropped or adjusted.
     duplicate_samples, missing_samples : int
         Of blocks of samples: samples that overlapping blocks repeated, and samples in gaps so far.
     skipped_windows : int

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from heapq import heapify, heappop, heappush
 from itertools import accumulate, groupby, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from whimbrel.disorder import Ingress
 from whimbrel.kernels import ascends, ordered
 from whimbrel.operators import Ingest, LatenessBand, LateRows, OneLatency
 from whimbrel.operators.aggregation.latency_aggregate import LatencyAggregateKernel, SeenRows
+from whimbrel.operators.rows.assume_order import AssumeOrderKernel
 from whimbrel.operators.rows.block_samples_kernel import BlockSamplesKernel
 from whimbrel.operators.rows.late_rows import LateKernel
 from whimbrel.operators.rows.lateness_band import BandKernel
@@ -31,6 +32,7 @@ from whimbrel.run.operator_metrics import OperatorMetrics
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.source_reader import SourceReader
 
+K = TypeVar("K")
 Gate = Ingress | BandKernel | LateKernel | SeenRows
 
 _LATELY_S = 5.0
@@ -194,7 +196,7 @@ class Answer:
 
     def metrics(self) -> Metrics:
         now = self._ended or time.perf_counter()
-        gates = list(self._gates.values())
+        judges = [*self._gates.values(), *self._kernels(AssumeOrderKernel)]
         rows = self._rows
         newest = max(self._ticks(number, gate.newest) for number, gate in self._gates.items())
         buffered = {name: self._pipeline.kernels[number].buffered_rows for name, number in self._names.items()}
@@ -206,10 +208,10 @@ class Answer:
                              self.schema),
             newest=moment(newest, self.schema),
             age_s=None if self._clock is None or newest == MIN_TIME else self._clock.age_s(newest, self.schema.unit),
-            late_dropped=sum(gate.late_dropped for gate in gates),
-            late_adjusted=sum(gate.late_adjusted for gate in gates),
-            duplicate_samples=sum(kernel.duplicates for kernel in self._blocks),
-            missing_samples=sum(kernel.missing for kernel in self._blocks),
+            late_dropped=sum(judge.late_dropped for judge in judges),
+            late_adjusted=sum(judge.late_adjusted for judge in judges),
+            duplicate_samples=sum(kernel.duplicates for kernel in self._kernels(BlockSamplesKernel)),
+            missing_samples=sum(kernel.missing for kernel in self._kernels(BlockSamplesKernel)),
             skipped_windows=sum(kernel.left_out for kernel in map(self._pipeline.kernels.__getitem__, self._nodes)
                                 if isinstance(kernel, RewindowKernel | SyncKernel)),
             late_by_partition=self._late_by_partition(),
@@ -225,11 +227,10 @@ class Answer:
             steps=self._steps(buffered),
         )
 
-    @property
-    def _blocks(self) -> list[BlockSamplesKernel]:
-        """The kernels that make samples of blocks."""
+    def _kernels(self, kind: type[K]) -> list[K]:
+        """The kernels of one kind."""
         kernels = (self._pipeline.kernels[number] for number in self._nodes)
-        return [kernel for kernel in kernels if isinstance(kernel, BlockSamplesKernel)]
+        return [kernel for kernel in kernels if isinstance(kernel, kind)]
 
     def _ticks(self, number: int, time: int) -> int:
         """A time of an operator in the time unit of the result."""

@@ -29,6 +29,14 @@ def test_a_row_against_the_order_is_late(late: str, left: list[int]) -> None:
     assert values(log(late).assume(increasing="seq")) == left
 
 
+@pytest.mark.parametrize(("late", "counts"), [("drop", (3, 0)), ("adjust", (1, 2))])
+def test_rows_against_the_order_count_as_late(late: str, counts: tuple[int, int]) -> None:
+    query = log(late, seq=[3, 7, 6, None, 5]).assume(increasing="seq").retime(col.seq).aggregate(n=wb.count()).start()
+    query.wait()
+    found = query.metrics
+    assert (found.late_dropped, found.late_adjusted) == counts
+
+
 def test_a_row_against_the_order_is_an_error_by_default() -> None:
     with pytest.raises(KernelError) as raised:
         log().assume(increasing="seq").collect()

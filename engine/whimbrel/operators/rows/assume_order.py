@@ -152,10 +152,16 @@ class AssumeOrderKernel(Kernel):
     """Compares each event with the largest value of all that started earlier.
 
     Values of a decreasing column are inverted bit by bit, which turns their order and never overflows.
+
+    Attributes
+    ----------
+    late_dropped, late_adjusted : int
+        Rows against the order so far.
     """
 
     def __init__(self, op: AssumeOrder) -> None:
         self.op = op
+        self.late_dropped = self.late_adjusted = 0
         self.start = self.before = self.largest = MIN_TIME  # the newest start; the largest values before and up to it
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -189,8 +195,11 @@ class AssumeOrderKernel(Kernel):
         valid = column.validity()
         match self.op.late:
             case "drop" | "side_output":
+                self.late_dropped += int(np.count_nonzero(late))
                 return batch.only(~late)
             case "adjust":
+                self.late_dropped += int(np.count_nonzero(~valid))
+                self.late_adjusted += int(np.count_nonzero(late & valid))
                 values = np.where(late, ~least if self.op.decreasing else least, column.values)
                 place = batch.schema.index(self.op.column)
                 adjusted = Column(column.type, frozen(values.astype(np.asarray(column.values).dtype)))
