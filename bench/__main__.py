@@ -12,7 +12,7 @@ from typing import Any
 
 from whimbrel.kernels import forced_tier
 
-WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ABCDEFHIJKLM"}
+WORKLOADS = {letter: f"bench.workload_{letter.lower()}" for letter in "ABCDEFHIJKLMN"}
 
 
 def main() -> None:
