@@ -24,6 +24,8 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
         "The aggregate of a stream has no end.",
         "Add GROUP BY with an epoch, such as {epoch}, or use HOLD(t) for totals so far."),
     "endless distinct": ("DISTINCT of a stream has no end.", "Use it over a window, such as TUMBLE, or over HOLD(t)."),
+    "unnest with a condition": ("UNNEST makes a row for each item, and has no condition or outer join.",
+                                "Use CROSS JOIN UNNEST(list) AS u(x), and WHERE."),
     "over of sets": ("OVER and QUALIFY are of the rows of all sets, and each set has its own rows here.",
                      "Put the groups into a subquery, and OVER outside."),
     "sets without epoch": ("{name} of two streams needs an epoch that both select, as rows meet in equal epochs.",

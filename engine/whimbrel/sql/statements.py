@@ -18,6 +18,7 @@ from whimbrel.sql.parse import Statement, parse
 from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal
+from whimbrel.sql.unread_words import check_words
 
 _ORDER = ("order", "limit", "offset")
 
@@ -56,6 +57,7 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
     results: dict[str, Any] = {}
     for statement in statements:
         check_parameters(statement, parameters)
+        check_words(statement.tree, statement.text)
         check_protocols(statement.text, statement.blocks.protocols, streams)
         try:
             binder = _run_statement(statement, binder, results)

@@ -139,4 +139,42 @@ GROUPING needs keys of GROUP BY.
                                  ^^
   hint:  Name a key of the sets.
 """),
+    'rows around the current one': (
+        ('SELECT sum(len) OVER (ORDER BY time RANGE BETWEEN 5 PRECEDING AND CURRENT ROW EXCLUDE '
+         'CURRENT ROW) AS s FROM TCP'), """
+EXCLUDE is not part of the language here.
+  where: line 1: SELECT sum(len) OVER (ORDER BY time RANGE BETWEEN 5 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) A
+                                                                   ^
+  hint:  Leave it out.
+"""),
+    'symmetric': ('SELECT ip FROM hosts WHERE rank BETWEEN SYMMETRIC 9 AND 1', """
+SYMMETRIC is not part of the language here.
+  where: line 1: SELECT ip FROM hosts WHERE rank BETWEEN SYMMETRIC 9 AND 1
+                                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'a part of the rows': ('SELECT ip FROM hosts ORDER BY rank LIMIT 50%', """
+PERCENT is not part of the language here.
+  where: line 1: SELECT ip FROM hosts ORDER BY rank LIMIT 50%
+                                                          ^^
+  hint:  Leave it out.
+"""),
+    'with ties': ('SELECT ip FROM hosts ORDER BY rank FETCH FIRST 2 ROWS WITH TIES', """
+WITH TIES is not part of the language here.
+  where: line 1: SELECT ip FROM hosts ORDER BY rank FETCH FIRST 2 ROWS WITH TIES
+                                                                ^
+  hint:  Leave it out.
+"""),
+    'version of the first table': ('SELECT len FROM TCP FOR SYSTEM_TIME AS OF 5', """
+FOR SYSTEM_TIME AS OF is not part of the language here.
+  where: line 1: SELECT len FROM TCP FOR SYSTEM_TIME AS OF 5
+                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Leave it out.
+"""),
+    'unnest with a condition': ("SELECT tag FROM TCP LEFT JOIN UNNEST([srcIP, destIP]) AS u(tag) ON tag > 'a'", """
+UNNEST makes a row for each item, and has no condition or outer join.
+  where: line 1: SELECT tag FROM TCP LEFT JOIN UNNEST([srcIP, destIP]) AS u(tag) ON tag > 'a'
+                                                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use CROSS JOIN UNNEST(list) AS u(x), and WHERE.
+"""),
 }

@@ -50,6 +50,7 @@ QUERIES = [
     "SELECT upper(k) AS u, GROUPING(k) AS g, count(*) AS n FROM a GROUP BY ROLLUP (k) HAVING k IS NULL OR k > 'a'",
     "SELECT k, count(*) + 1 AS n, (SELECT max(y) FROM b WHERE k = 'a') AS m FROM a GROUP BY ROLLUP (1)",
     "SELECT * FROM (SELECT x, t FROM a) PIVOT (count(*) FOR t IN (TRUE, FALSE))",
+    "SELECT DISTINCT ON (k) k, x FROM a ORDER BY k, x NULLS FIRST",
     "SELECT * FROM (SELECT t, k FROM a) PIVOT (count(*) FOR k IN ('a', NULL))",
     "SELECT * FROM (SELECT x, k FROM a) PIVOT (count(*) FOR x IN (-7, 1))",
 ]
