@@ -10,7 +10,8 @@ import pytest
 
 PAGE = Path(__file__).parents[1] / "docs" / "feeds.md"
 TABLE = re.compile(r"(?<=<!-- faults -->\n).*?(?=<!-- end -->)", re.DOTALL)
-TESTS = ["tests/engine/connect/feeds", "tests/engine/run/test_checkpoint_coordinator.py"]
+TESTS = ["tests/engine/connect/feeds", "tests/engine/connect/packets/test_flow_feed.py",
+         "tests/engine/run/test_checkpoint_coordinator.py"]
 
 
 class Faults:

@@ -31,6 +31,7 @@ from whimbrel.connect.feeds.signals.waves import WavesFeed
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
+from whimbrel.connect.packets.flow_feed import FlowFeed
 from whimbrel.connect.packets.packet_feed import PacketFeed
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import FEEDS, absent
@@ -104,6 +105,7 @@ kafka = _stream_of(KafkaFeed)
 lsl = _stream_of(LslFeed)
 mqtt = _stream_of(MqttFeed)
 nats = _stream_of(NatsFeed)
+netflow = _stream_of(FlowFeed)
 postgres = _stream_of(PostgresFeed)
 postgres_cdc = _stream_of(PostgresCdcFeed)
 redis = _stream_of(RedisFeed)
@@ -152,8 +154,8 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
            "audio", "dead_letters", "directory", "flight", "http", "iterator", "kafka", "lsl", "mqtt", "nats",
-           "pcap", "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail", "udp",
-           "waves", "websocket"]
+           "netflow", "pcap", "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail",
+           "udp", "waves", "websocket"]
 
 
 if not TYPE_CHECKING:  # type checkers know the names

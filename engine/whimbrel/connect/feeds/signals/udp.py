@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -13,14 +12,13 @@ import numpy as np
 
 from whimbrel.clock import Instant, Rate, TickUnit, parse_instant
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset
+from whimbrel.connect.feeds.runtime.datagram_socket import MAX_DATAGRAM, open_datagram_socket
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.signals.block_feed import BlockFeed
 from whimbrel.connect.validation import check_choice, is_whole
-from whimbrel.errors import PlanError, SourceError
+from whimbrel.errors import PlanError
 
-_MAX_DATAGRAM = 65_536
 _MAX_AT_ONCE = 4_096
-_RECEIVE_BUFFER = 8 << 20
 _REMEMBERED = 65_536
 """Missing numbers that are remembered, since their datagrams may still arrive."""
 _LOST = "datagrams did not arrive"
@@ -86,8 +84,8 @@ class UdpFeed(BlockFeed):
         self.counts_samples = counts == "samples"
         super().__init__("udp", rate=rate, channels=channels, dtype=dtype, unit=unit, zone=zone, **options)
         self.size = self.header + self.datagram_samples * len(self.channels) * self.dtype.itemsize
-        if self.size > _MAX_DATAGRAM:
-            raise PlanError(f"A datagram has at most {_MAX_DATAGRAM:,} bytes, but these samples need {self.size:,}.",
+        if self.size > MAX_DATAGRAM:
+            raise PlanError(f"A datagram has at most {MAX_DATAGRAM:,} bytes, but these samples need {self.size:,}.",
                             where=where, hint="Use fewer samples= in a datagram.")
         self.start = None if start is None else parse_instant(start, unit, zone, name="start", where=where)
 
@@ -117,16 +115,7 @@ class _Receiver(Client):
         self._newest: int | None = None if offset is None else offset["newest"]
         self._missing: dict[int, None] = {}
         self.lost: Counter[str] = Counter()
-        self._link = socket.socket(socket.AF_INET6 if ":" in feed.host else socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
-            self._link.bind((feed.host, feed.port))
-        except OSError as error:
-            self._link.close()
-            if error.errno in (13, 99):  # no permission, or no address of this machine: retries change nothing
-                raise SourceError(f"Cannot receive at {feed.host}:{feed.port}: {error.strerror}.", where=feed.call,
-                                  hint="Use an address of this machine and a free port.") from None
-            raise
+        self._link = open_datagram_socket(feed.host, feed.port, feed.call)
 
     @property
     def address(self) -> Any:
@@ -160,10 +149,10 @@ class _Receiver(Client):
         until = monotonic() + timeout_s
         self._link.settimeout(timeout_s)
         try:
-            found.append(self._link.recv(_MAX_DATAGRAM))
+            found.append(self._link.recv(MAX_DATAGRAM))
             self._link.settimeout(0)
             while len(found) < _MAX_AT_ONCE and monotonic() < until:
-                found.append(self._link.recv(_MAX_DATAGRAM))
+                found.append(self._link.recv(MAX_DATAGRAM))
         except (TimeoutError, BlockingIOError):
             pass
         return found
