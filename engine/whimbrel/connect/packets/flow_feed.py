@@ -22,7 +22,7 @@ _MAX_AT_ONCE: Final = 1_024
 
 
 class FlowFeed(Feed):
-    """Feed of flows, from datagrams of NetFlow v5 and v9 and of IPFIX.
+    """Feed of flows: NetFlow v5, NetFlow v9 and IPFIX.
 
     Each flow is a row, at the time of its last packet. Exporters send a flow some time after its end, so a reorder
     latency is needed: that of the exporter's timeouts.
