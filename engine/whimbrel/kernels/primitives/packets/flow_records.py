@@ -45,7 +45,7 @@ def read_flow_records(data: Array, begin: int, stop: int, smallest: int, sizes: 
                     if at + 2 > stop:
                         cut = 1
                         break
-                    size = np.int64(big16(data, at))
+                    size = np.int64(big16(data, int(at)))
                     at += 2
             if at + size > stop:
                 cut = 1
