@@ -34,8 +34,11 @@ class TypedNull(exp.Expression):  # type: ignore[misc]
 def arrow_type(node: Any, text: SqlText) -> pa.DataType:
     """The Arrow type of a type in SQL."""
     if node.this in (_Type.DECIMAL, _Type.BIGDECIMAL):
-        digits = [int(each.name) for each in node.expressions]
+        digits = [int(each.name) if each.name.isdecimal() else 0 for each in node.expressions]
         precision, scale = (*digits, 0)[:2] if digits else (18, 3)
+        if not (1 <= precision <= 76 and scale <= precision and len(digits) <= 2):
+            raise text.error("DECIMAL needs 1 to 76 digits, and no more of them after the point.", node.parent or node,
+                             "Use DECIMAL(18, 3).")
         return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
     if node.this not in TYPES:
         raise text.error(f"There is no type {node.sql()[:60]}.", node.parent or node,

@@ -15,6 +15,12 @@ There is no aggregate 'approx_top_k'.
                         ^^^^^^^^^^^^^^^^
   hint:  Use count, sum, avg, min, max, median, stddev, variance, first or last.
 """),
+    'digits of a decimal': ("SELECT CAST(len AS DECIMAL('B', 1)) FROM TCP", """
+DECIMAL needs 1 to 76 digits, and no more of them after the point.
+  where: line 1: SELECT CAST(len AS DECIMAL('B', 1)) FROM TCP
+                             ^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use DECIMAL(18, 3).
+"""),
     'missing argument': ("SELECT split_part(ip, ',') FROM hosts", """
 This function needs more arguments.
   where: line 1: SELECT split_part(ip, ',') FROM hosts
