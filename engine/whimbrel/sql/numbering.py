@@ -191,10 +191,6 @@ def _values(ordered: Any, relation: SqlRelation, binder: Binder) -> list[tuple[E
     type_ = scope.type_of(by, ordered.this)
     if pa.types.is_timestamp(type_):
         by, type_ = by.cast(pa.int64()), pa.int64()
-    if not first and pa.types.is_signed_integer(type_):
-        return [(by.cast(pa.int64()).fill_null(-_LARGEST if descending else _LARGEST), descending)]
-    if not first and pa.types.is_floating(type_):
-        return [(by.fill_null(float("-inf") if descending else float("inf")), descending)]
     nothing: Any = next((value for kinds, value in _NOTHING if any(kind(type_) for kind in kinds)), None)
     if nothing is None:
         raise binder.text.error(f"Numbers need an order by a number, a text or a time, got {type_}.", ordered.this,

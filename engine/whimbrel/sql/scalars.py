@@ -28,6 +28,9 @@ _COMPARISONS: Final[dict[Any, str]] = {
     exp.EQ: "==", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _ARITHMETIC: Final[dict[Any, Callable[[Any, Any], Expr]]] = {
     exp.Add: operator.add, exp.Sub: operator.sub, exp.Mul: operator.mul, exp.Pow: operator.pow}
+_BITS: Final[dict[Any, Callable[..., Expr]]] = {
+    exp.BitwiseNot: Expr.bitwise_not, exp.BitwiseAnd: Expr.bitwise_and, exp.BitwiseOr: Expr.bitwise_or,
+    exp.BitwiseXor: Expr.bitwise_xor, exp.BitwiseLeftShift: Expr.shift_left, exp.BitwiseRightShift: Expr.shift_right}
 _NULL_CONDITION = Cast(Lit(None), pa.bool_())
 
 
@@ -95,12 +98,12 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return Lit(-inner.value) if number else Unary("-", inner)  # type: ignore[attr-defined]
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Pow():
             return _on_grid(node, scope) if _is_grid(node) else _ARITHMETIC[type(node)](part(), part("expression"))
-        case exp.Div():
-            return _divided(node, scope)
-        case exp.Mod():
-            return _remainder(node, scope)
+        case exp.Div() | exp.Mod():
+            return (_divided if isinstance(node, exp.Div) else _remainder)(node, scope)
         case exp.IntDiv():
             return truncated(part(), part("expression"))
+        case exp.BitwiseNot() | exp.Binary() if type(node) in _BITS:
+            return _BITS[type(node)](*(scalar(each, scope) for each in node.iter_expressions()))
         case exp.Between():
             return part().between(part("low"), part("high"))
         case exp.Is():

@@ -359,7 +359,8 @@ NUMBERS: dict[str, Pair] = {
          "FROM TABLE(TUMBLE(TABLE TCP, DESCRIPTOR(time), 60))) WHERE rn <= 3"),
         lambda: TCP.tumbling_window(60).with_columns(
             window_start=wb.start_time(), window_end=wb.end_time()).group_by("window_start", "window_end").top_k(
-                3, col.len.cast("int64").fill_null(1 - 2**63), ties=False, rank="_rank").ungroup().select(
+                3, [col.len.is_null(), col.len.fill_null(0)],
+                descending=[False, True], ties=False, rank="_rank").ungroup().select(
                     *TCP.schema.names, "window_start", "window_end", rn=col._rank)),
     "rows of windows that overlap": (
         "SELECT * FROM HOP(TCP, 20, 60)",
@@ -378,7 +379,8 @@ NUMBERS: dict[str, Pair] = {
         ("SELECT srcIP, len FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY len DESC) AS n FROM TCP) "
          "WHERE n = 1"),
         lambda: TCP.set_duration(None).group_by("srcIP").top_k(
-            1, col.len.cast("int64").fill_null(1 - 2**63), ties=False, rank="_rank").ungroup().select(
+            1, [col.len.is_null(), col.len.fill_null(0)],
+            descending=[False, True], ties=False, rank="_rank").ungroup().select(
                 *TCP.schema.names).select("srcIP", "len")),
     "the first row of each key": (
         ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY srcIP ORDER BY time) AS n FROM TCP) WHERE n = 1"),
@@ -386,7 +388,8 @@ NUMBERS: dict[str, Pair] = {
     "ranks within an epoch": (
         "SELECT tb, len, rank() OVER (PARTITION BY tb ORDER BY len) AS r FROM (SELECT time/60 AS tb, len FROM TCP)",
         lambda: TCP.select(tb=col.time // 60, len=col.len).tumbling_window(60).group_by("tb").top_k(
-            2**63 - 1, col.len.cast("int64").fill_null(2**63 - 1), descending=False, rank="_rank").ungroup().select(
+            2**63 - 1, [col.len.is_null(), col.len.fill_null(0)],
+            descending=[False, False], rank="_rank").ungroup().select(
                 "tb", "len", r=col._rank)),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 
@@ -119,3 +120,21 @@ def test_windows_of_results_are_not_finer_than_their_epochs() -> None:
     with pytest.raises(wb.SqlError, match="no group is ever complete"):
         sql(f"SELECT h, sum(n) AS n FROM ({hours}) GROUP BY h")
     assert rows(f"SELECT date_trunc('hour', m) AS h, sum(n) AS n FROM ({minutes}) GROUP BY h")[0]["n"] == 5
+
+
+def test_nulls_do_not_tie_with_the_extremes() -> None:
+    table = pa.table({"f": pa.array([1.0, None, math.inf, -math.inf, math.nan]),
+                      "i": pa.array([5, None, 2**63 - 1, -(2**63), 0], pa.int64())})
+    ranks = wb.sql("SELECT f, rank() OVER (ORDER BY f) AS r FROM A", A=table).collect()
+    assert dict(zip(map(str, ranks["f"].to_pylist()), ranks["r"].to_pylist(), strict=True)) == {
+        "-inf": 1, "1.0": 2, "inf": 3, "nan": 4, "None": 5}
+    first = wb.sql("SELECT i FROM A QUALIFY row_number() OVER (ORDER BY i DESC NULLS LAST) <= 4", A=table).collect()
+    assert sorted(first["i"].to_pylist()) == [-(2**63), 0, 5, 2**63 - 1]
+
+
+def test_bits_of_integers() -> None:
+    found = wb.sql("SELECT i & 1 AS a, i | 2 AS b, xor(i, 3) AS c, ~i AS d, i << 2 AS e, i >> 1 AS f FROM A",
+                   A=pa.table({"i": [5, None]})).collect()
+    assert found.select(list("abcdef")).to_pylist() == [
+        {"a": 1, "b": 7, "c": 6, "d": -6, "e": 20, "f": 2}, dict.fromkeys("abcdef")]
+

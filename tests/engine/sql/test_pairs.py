@@ -154,7 +154,8 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
         ("SELECT k, m, count(*) AS n FROM bids GROUP BY k, date_trunc('minute', ts) AS m "
          "QUALIFY rank() OVER (PARTITION BY m ORDER BY avg(price) DESC) <= 1").replace("avg(price)", "count(*)"),
         lambda: BIDS.tumbling_window("1m").group_by("k").aggregate(m=wb.window_start(), n=wb.count())
-        .group_by("m").top_k(1, col.n.cast("int64").fill_null(-(2**63 - 1)), rank="_rank").select("k", "m", "n")),
+        .group_by("m").top_k(1, [col.n.is_null(), col.n.fill_null(0)], descending=[False, True], rank="_rank").select(
+            "k", "m", "n")),
     "rows with a partner": (
         "SELECT * FROM TCP WHERE EXISTS (SELECT 1 FROM TCP b WHERE b.destIP = TCP.srcIP AND b.time = TCP.time)",
         lambda: TCP.semi_join(TCP, {"srcIP": "destIP"})),
