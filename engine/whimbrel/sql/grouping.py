@@ -22,6 +22,7 @@ from whimbrel.sql.relation import Bound, Lives, SqlColumn, SqlRelation, epoch_hi
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item, implied_name
+from whimbrel.sql.values import ONE_ROW
 from whimbrel.sql.window_rows import begin_of_partial
 from whimbrel.stream import Stream
 
@@ -431,7 +432,7 @@ def _one_row(stream: Stream, measures: Mapping[str, Any], node: Any, binder: Bin
     parts = {part.show(): part for expr in measures.values() for part in reduced_parts(expr)}
     names = {show: f"_{number}" for number, show in enumerate(parts, 1)}
     reduced: dict[str, Any] = {names[show]: part for show, part in parts.items()}
-    one = binder.table(pa.table({"_one": [1]}), "one row")
+    one = binder.table(pa.table({"_one": [1]}), ONE_ROW)
     rows = binder.step(node, lambda: one.cross_join(stream.aggregate(**reduced), how="left"))
     values: dict[str, Expr] = {
         show: Col(names[show]).fill_null(0) if isinstance(part, Count | CountDistinct) else Col(names[show])

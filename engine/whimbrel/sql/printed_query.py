@@ -27,6 +27,7 @@ from whimbrel.sql.printed_select import SqlBlock
 from whimbrel.sql.query import query
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.table_functions import is_operator, operator_word, takes_keys
+from whimbrel.sql.values import ONE_ROW
 from whimbrel.stream import Stream
 from whimbrel.stream.python_text import argument_name, is_read, read_by, shared_nodes
 
@@ -85,6 +86,11 @@ class _Writer:
         for name, text in reversed(self.parts.items()):
             if any(re.search(rf"\b{name}\b", each) for each in texts):
                 texts.insert(0, f"{name} AS (\n{indent(text, '    ')}\n)")
+        for name, stream in self.streams.items():
+            if stream.sources[0].name == ONE_ROW:  # no table of the user
+                column = next(each for each in stream.schema.names if each.strip("_") == "one")
+                rows = f"(VALUES (1)) AS {name}({name_text(column)})"
+                texts.insert(0, f"{name} AS (\n    SELECT * FROM {rows}\n)")  # noqa: S608 - of a text that is printed
         *parts, last = texts
         return f"WITH {', '.join(parts)}\n{last}" if parts else last
 

@@ -12,6 +12,9 @@ from whimbrel.sql.relation import SqlRelation, relation_of
 from whimbrel.sql.scalars import scalar
 from whimbrel.sql.scope import NameScope
 
+ONE_ROW = "one row"
+"""The name of the source of a table that has one row, and that no user has passed."""
+
 
 def values(node: Any, binder: Binder) -> SqlRelation:
     """A table of the rows of VALUES."""
@@ -39,7 +42,7 @@ def values(node: Any, binder: Binder) -> SqlRelation:
 
 def one_row(binder: Binder) -> SqlRelation:
     """A table of one row, whose one column has no name in SQL."""
-    relation = relation_of(binder.table(pa.table({"one": [1]}), "one row"), "", table=True)
+    relation = relation_of(binder.table(pa.table({"one": [1]}), ONE_ROW), "", table=True)
     return SqlRelation(relation.stream, (), {}, "always")
 
 

@@ -180,3 +180,12 @@ def test_the_order_of_a_result_is_printed(text: str) -> None:
     query = wb.sql(text, A=table)
     assert wb.sql(query.sql(), A=table).collect().equals(query.collect())
     assert query.python().startswith("# Its collected result: ORDER BY ")
+
+
+@pytest.mark.parametrize("text", [
+    "SELECT count(*) AS n FROM A", "SELECT 1 AS x", "SELECT a FROM A WHERE a > (SELECT avg(c) FROM A)",
+    "SELECT count(*) AS n FROM A x JOIN A y ON x.a = y.c"])
+def test_tables_of_one_row_are_printed_with_the_query(text: str) -> None:
+    table = pa.table({"a": [1, 2, None, 5], "c": [3, 4, 1, 9]})
+    query = wb.sql(text, A=table)
+    assert wb.sql(query.sql(), A=table).collect().equals(query.collect())
