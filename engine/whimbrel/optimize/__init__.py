@@ -20,7 +20,7 @@ from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_sam
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.late_policies import late_policies
-from whimbrel.optimize.lower_aggregates import lower_aggregates, why_not_lower
+from whimbrel.optimize.lower_aggregates import is_planned_again, lower_aggregates, planned_before, why_not_lower
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -43,6 +43,8 @@ _MAX_ABSORBED: Final = 64
 
 def optimize(node: Node) -> Node:
     """The optimized plan, which gives the same result as the plan. It is made once."""
+    if is_planned_again():
+        return _range(node) or _together((node,))[0]
     return node.once("optimized", lambda: _range(node) or _together((node,))[0])
 
 
@@ -96,5 +98,6 @@ def _settle(node: Node) -> Node:
 
 __all__ = [
     "RULES", "FirstRows", "SharedNodes", "borders", "cut_sources", "first_rows", "has_first_samples",
-    "notes_on_levels", "notes_on_loops", "optimize", "optimize_together", "plan_notation", "with_first_samples",
+    "notes_on_levels", "notes_on_loops", "optimize", "optimize_together", "plan_notation", "planned_before",
+    "with_first_samples",
 ]

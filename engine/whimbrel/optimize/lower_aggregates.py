@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 from whimbrel.expr import Expr, can_fail
@@ -17,6 +20,8 @@ from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, Node, S
 MIN_ROWS = 200_000
 """A log of fewer rows is sorted in the time that the compiler takes for one more loop."""
 
+_planned: ContextVar[frozenset[str] | None] = ContextVar("planned", default=None)
+
 
 def lower_aggregates(node: Node) -> Node:
     """aggregate(sort(window(x))) -> finish(merge(partial aggregates(x))), if merges do not depend on order."""
@@ -24,7 +29,8 @@ def lower_aggregates(node: Node) -> Node:
     if found is None:
         return node
     aggregate, window, rows = found
-    if _reason(aggregate, rows) is not None:
+    planned = _planned.get()
+    if _reason(aggregate, rows) is not None or (planned is None and not _is_long(rows)):
         return node
     split = split_aggregate((window,), Node(aggregate, (Node(window, (rows,)),)))
     if split is None:
@@ -33,13 +39,30 @@ def lower_aggregates(node: Node) -> Node:
     assert isinstance(panes, HoppingWindow)
     assert isinstance(states, GroupAggregate)
     low = EvictingAggregate(window=panes, states=states, slots=FIRST_SLOTS, max_slots=MAX_SLOTS)
+    if planned is not None and low.show() not in planned:
+        return node
     return above(Node(low, (rows,)), (*lasting, merge, finish))
+
+
+@contextmanager
+def planned_before(steps: Collection[str]) -> Iterator[None]:
+    """Plan partial aggregates where a plan with these steps has them, however many rows its sources had."""
+    token = _planned.set(frozenset(steps))
+    try:
+        yield
+    finally:
+        _planned.reset(token)
+
+
+def is_planned_again() -> bool:
+    """Whether a plan is made after another one."""
+    return _planned.get() is not None
 
 
 def why_not_lower(node: Node) -> str | None:
     """Why a windowed aggregate takes rows that are sorted, and not partial aggregates; None if it is no such node."""
     found = _parts(node)
-    return None if found is None else _reason(found[0], found[2])
+    return None if found is None or not _is_long(found[2]) else _reason(found[0], found[2])
 
 
 def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
@@ -68,8 +91,13 @@ def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
         aggregate, below = made.op, made.inputs[0]
     if window is None or window.size % window.hop:
         return None
-    rows = next((each.op.rows for each in below.walk() if isinstance(each.op, Source)), 0)
-    return (aggregate, window, below) if rows is None or rows >= MIN_ROWS else None
+    return aggregate, window, below
+
+
+def _is_long(node: Node) -> bool:
+    """Whether sorting takes longer than compiling one more loop."""
+    rows = next((each.op.rows for each in node.walk() if isinstance(each.op, Source)), 0)
+    return rows is None or rows >= MIN_ROWS
 
 
 def _reason(aggregate: GroupAggregate, rows: Node) -> str | None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 from whimbrel.errors import CheckpointError
 from whimbrel.expr import functions_in, identity
 from whimbrel.kernels import state_of
+from whimbrel.optimize import planned_before
 from whimbrel.plan import Node, Operator, Source, Token, walk
 from whimbrel.run.execution import Execution
 from whimbrel.run.state_folder import check_sums, found_folder, has_sums, read_file, write_folder
@@ -41,6 +43,16 @@ def save(session: Execution, path: str | os.PathLike[str], tokens: Sequence[Toke
                                 for source, offset in session.reader.offsets.items()},
                     "tokens": [json.dumps(token) for token in tokens]}
     write_folder(Path(path), states, _RUN, f"checkpoint({str(path)!r})")
+
+
+def planned_as_in(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Plan queries as those of a checkpoint: its log may have been shorter, or a feed."""
+    where = f"restore({str(path)!r}, ...)"
+    try:
+        run = read_file(found_folder(Path(path), _RUN, where) / _RUN, where)
+    except CheckpointError:  # which loading it will raise
+        return nullcontext()
+    return planned_before(run.get("runs", ()))
 
 
 def load(session: Execution, path: str | os.PathLike[str]) -> list[Token]:

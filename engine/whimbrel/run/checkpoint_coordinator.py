@@ -24,7 +24,7 @@ from whimbrel.clock import Duration, duration_seconds
 from whimbrel.connect.validation import check_path
 from whimbrel.errors import CheckpointError, DamagedCheckpointError, PlanError, SinkError, WhimbrelError
 from whimbrel.plan import Sink, Token
-from whimbrel.run.checkpoint import load, save
+from whimbrel.run.checkpoint import load, planned_as_in, save
 from whimbrel.run.execution import Execution
 from whimbrel.run.folder_lock import locked, run_of
 from whimbrel.run.query_result import in_order
@@ -133,7 +133,8 @@ class CheckpointCoordinator:
     def _restored(self, new: Callable[[], Execution]) -> tuple[Execution, list[Token]]:
         for folder in reversed(self._written()):
             self._number = max(self._number, int(folder.name))
-            session = new()
+            with planned_as_in(folder):
+                session = new()
             try:
                 tokens = load(session, folder)
             except DamagedCheckpointError:

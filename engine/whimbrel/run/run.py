@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,7 +13,7 @@ from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.migration_hints import RUN, absent
 from whimbrel.plan import Node, Sink
-from whimbrel.run.checkpoint import load
+from whimbrel.run.checkpoint import load, planned_as_in
 from whimbrel.run.checkpoint_coordinator import CheckpointCoordinator, Checkpoints
 from whimbrel.run.execution import Execution
 from whimbrel.run.lineage import Lineage, Read, lineage
@@ -48,7 +49,8 @@ def start(*plans: Node, keep_rows: int = 1_000_000, restore: FilePath | None = N
                         hint="Use for example keep_rows=100_000.")
     coordinator = None
     if checkpoints is None and not any(sinks):
-        session = Execution(*plans, keep_rows=keep_rows, rewindable=True)
+        with nullcontext() if restore is None else planned_as_in(restore):
+            session = Execution(*plans, keep_rows=keep_rows, rewindable=True)
         if restore is not None:
             load(session, restore)
     else:

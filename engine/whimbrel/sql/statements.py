@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from whimbrel.errors import SqlError, WhimbrelError
+from whimbrel.errors import ExpressionError, PlanError, SchemaError, SqlError
 from whimbrel.sql.binder import Binder, time_type
 from whimbrel.sql.create_stream import CreateStream, declared
 from whimbrel.sql.distinct_on import first_rows, has_keys
@@ -61,9 +61,7 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
         check_protocols(statement.text, statement.blocks.protocols, streams)
         try:
             binder = _run_statement(statement, binder, results)
-        except SqlError:
-            raise
-        except WhimbrelError as error:
+        except (PlanError, SchemaError, ExpressionError) as error:
             raise statement.text.error(error.what, statement.tree, plain_hint(error.hint)) from error
     return results
 

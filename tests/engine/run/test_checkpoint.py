@@ -16,6 +16,7 @@ from whimbrel import col
 from whimbrel.batch import Column
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.kernels import FIXED, KeyTable, ObjectState, restored, state_of
+from whimbrel.plan import Node, Source
 from whimbrel.run.state_file import read_state, write_state
 from whimbrel.testing.conformance.restart import Halting
 
@@ -125,6 +126,25 @@ def test_another_query_is_refused(tmp_path: Path, other: wb.Stream, what: str) -
     started(events(), 10).checkpoint(tmp_path / "run")
     with pytest.raises(CheckpointError, match=what):
         wb.restore(tmp_path / "run", other)
+
+
+def test_a_log_is_planned_as_the_feed_before_it(tmp_path: Path) -> None:
+    log = wb.from_arrow({"at": [row ^ 1 for row in range(ROWS)]}, time="at", reorder_latency=1, name="log")
+
+    def counts(source: Source) -> wb.Stream:
+        return wb.Stream(Node(source)).tumbling_window(10).aggregate(n=wb.count())
+
+    feed = counts(Halting(log.sources[0], 77))
+    assert "partial aggregate" in feed.explain()
+    assert "partial aggregate" not in counts(log.sources[0]).explain()
+    run = feed.start()
+    while run.snapshot().metrics.rows < 77:
+        pass
+    run.pause()
+    run.checkpoint(tmp_path / "run")
+    later = wb.restore(tmp_path / "run", counts(log.sources[0]))
+    assert later.wait(30)
+    assert facts(pa.concat_tables([settled(run), settled(later)])) == facts(counts(log.sources[0]).collect())
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
