@@ -81,7 +81,7 @@ def test_an_integer_is_in_ticks(value: Any, unit: Any) -> None:
 
 @pytest.mark.parametrize("value", [*(value for value, _ in (*LOCAL, *AWARE))], ids=lambda each: repr(each)[:40])
 def test_a_calendar_has_no_meaning_for_plain_integers(value: Any) -> None:
-    with pytest.raises(PlanError, match="integer times"):
+    with pytest.raises(PlanError, match="are integers"):
         parse_instant(value, None, None)
 
 
