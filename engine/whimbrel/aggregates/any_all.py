@@ -55,7 +55,7 @@ class AnyTrue(Logical):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=any_true,
-                                  any_order=True, of_rows=truths_of_rows)
+                                  of_rows=truths_of_rows)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +84,7 @@ class AllTrue(Logical):
 
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0, 0), accumulate=add, remove=remove, merge=merge, result=all_true,
-                                  any_order=True, of_rows=truths_of_rows)
+                                  of_rows=truths_of_rows)
 
 
 def truths_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:

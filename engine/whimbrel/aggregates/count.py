@@ -49,7 +49,7 @@ class Count(Aggregate):
     def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateFunctions:
         return AggregateFunctions(init=(0,), accumulate=count_in, remove=count_out, merge=count_both,
                                   result=counted,
-                     additive=True, always=True, any_order=True, of_rows=ones_of_rows)
+                     additive=True, always=True, of_rows=ones_of_rows)
 
 
 def ones_of_rows(values: Array, ones: Array, zeros: Array) -> Sequence[Array]:

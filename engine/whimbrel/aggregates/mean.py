@@ -78,7 +78,7 @@ class Mean(Aggregate):
         if not pa.types.is_floating(input_type):
             result = whole_average_turned if pa.types.is_uint64(input_type) else whole_average
             return AggregateFunctions(init=NO_WHOLE_SUM, accumulate=whole_in, remove=whole_out, merge=whole_both,
-                         result=result, additive=True, any_order=True, of_rows=whole_sums_of_rows)
+                         result=result, additive=True, of_rows=whole_sums_of_rows)
         if not removable:
             return AggregateFunctions(init=(0.0, 0, 0.0), accumulate=average_in, merge=average_both, result=average,
                                       additive=True)

@@ -31,7 +31,7 @@ class Extreme(Aggregate):
             return Multiset(self.end)
         zero: State = (0.0, 0) if pa.types.is_floating(input_type) else (0, 0)
         return AggregateFunctions(init=zero, accumulate=self.closer(), merge=self.closest(), result=extreme,
-                                  any_order=True, of_rows=extremes_of_rows)
+                                  of_rows=extremes_of_rows)
 
     def notes(self, input_type: pa.DataType | None) -> Sequence[str]:
         return note_of_words(self, input_type)

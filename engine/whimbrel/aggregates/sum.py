@@ -96,8 +96,7 @@ class Sum(Aggregate):
             return wide_sum(input_type, self.result_type(input_type))
         if not pa.types.is_floating(input_type):
             return AggregateFunctions(init=(0, 0), accumulate=add_integer, remove=subtract_integer,
-                                      merge=add_integers,
-                         result=integer_total, additive=True, always=True, any_order=True,
+                                      merge=add_integers, result=integer_total, additive=True, always=True,
                                       of_rows=sums_of_rows)
         if not removable:
             return AggregateFunctions(init=(0.0,), accumulate=add_float, merge=add_floats, result=float_total,

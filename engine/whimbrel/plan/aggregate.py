@@ -108,8 +108,6 @@ class AggregateFunctions:
         Whether accumulate takes two arguments more: when the part of the event inside the window starts and ends.
     in_order : bool
         Whether rows must be accumulated in the order of their start, before any window rounded it.
-    any_order : bool
-        Whether rows may be accumulated in any order: the state is the same, bit by bit.
     spoiled : callable, optional
         state -> whether removed rows may have made it inexact. The group is then recomputed from the rows that are
         left.
@@ -133,7 +131,6 @@ class AggregateFunctions:
     timed: bool = False
     spans: bool = False
     in_order: bool = False
-    any_order: bool = False
     additive: bool = False
     always: bool = False
     spoiled: Callable[[Any], Any] | None = None

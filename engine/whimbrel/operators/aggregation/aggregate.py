@@ -303,7 +303,8 @@ class GroupAggregate(Operator):
 
     def any_order(self, schema: Schema) -> bool:
         """True if the states do not depend on the order of rows."""
-        return all(isinstance(steps, AggregateFunctions) and steps.any_order for _, steps in self._kept(schema))
+        return all(isinstance(steps, AggregateFunctions) and steps.of_rows is not None
+                   for _, steps in self._kept(schema))
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         if self.part is AggregatePhase.MERGED:
