@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from whimbrel.progressive import ProgressiveQuery
     from whimbrel.stream import LatencyBands, Stream
+    from whimbrel.stream.desk import Desk
+    from whimbrel_workbench.desk_view import DeskView
     from whimbrel_workbench.live_view import LiveView
     from whimbrel_workbench.page import Bundle
 
@@ -24,25 +26,29 @@ class Show:
         """Import what the first view needs."""
         import whimbrel_workbench.live_view  # noqa: F401
 
-    def __call__(self, query: Stream | LatencyBands | ProgressiveQuery) -> Bundle:
+    def __call__(self, query: Stream | LatencyBands | ProgressiveQuery | Desk) -> Bundle:
         """The live view of a query, as the last expression of a cell shows it."""
         return self.view(query)._repr_mimebundle_()
 
-    def view(self, query: Stream | LatencyBands | ProgressiveQuery, **options: Any) -> LiveView:
-        """Make the live view of a query.
+    def view(self, query: Stream | LatencyBands | ProgressiveQuery | Desk, **options: Any) -> LiveView | DeskView:
+        """Make the live view of a query, or of a desk.
 
         With the view you choose its kind, read its run, or overlay ``view.hv``.
 
         Parameters
         ----------
-        query : Stream, LatencyBands or ProgressiveQuery
-            The query, possibly at several latencies or progressive.
+        query : Stream, LatencyBands, ProgressiveQuery or Desk
+            The query, possibly at several latencies or progressive; or a desk with all its queries.
         **options
             ``kind="lines" | "bars" | "table" | "number"``, ``y=`` value column, ``by=`` key columns, ``top=`` most
             lines, ``redraws_per_s=``.
         """
+        from whimbrel.stream.desk import Desk
+        from whimbrel_workbench.desk_view import DeskView
         from whimbrel_workbench.live_view import LiveView
 
+        if isinstance(query, Desk):
+            return DeskView(query, **options)
         return LiveView(query, **options)
 
 

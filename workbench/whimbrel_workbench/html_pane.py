@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import panel as pn
 from bokeh.model import Model
+
+LAST_CSS: Final = """
+.state { display: var(--whimbrel-live, inline); }
+.last { display: var(--whimbrel-last, none); }
+"""
+"""A page names the two where nobody answers it any more: then a state is no state."""
 
 
 class Text(pn.pane.HTML):  # type: ignore[misc]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whimbrel.stream import LatencyBands
     from whimbrel_workbench.sessions import LatencyRun, ProgressiveRun
 
-_cells: Final = CellOwnership()
+cells: Final = CellOwnership()
 _clocks: Final = SharedClocks()
 
 _FIRST_PICTURE_S: Final = 0.2
@@ -157,7 +157,7 @@ class LiveView:
         """
         if self._started.acquire(blocking=False):
             # A cell that runs again starts a new run.
-            ending = _cells.before(page.cell(), page.execution()) if page.in_notebook() else []
+            ending = cells.before(page.cell(), page.execution()) if page.in_notebook() else []
             self._feed.start([view.run for view in ending if isinstance(view, ViewInstance) and view.run is not None])
 
     def save(self, path: str | os.PathLike[str], *, wait_s: float = 10.0) -> Path:
@@ -211,7 +211,7 @@ class LiveView:
             bundle = place.open()
             place.keep(frame)
             self._places.append(place)
-        _cells.give(page.cell(), place, turn=page.execution())
+        cells.give(page.cell(), place, turn=page.execution())
         return bundle
 
     def _receive(self, place: str, sign: page.Sign) -> None:
@@ -225,7 +225,7 @@ class LiveView:
 
     def _forget(self, place: ViewInstance) -> None:
         """A place is not there any more; without any, nobody can get the view back."""
-        _cells.forget(place)
+        cells.forget(place)
         self._attention.forget(place.name)
         self._places = [each for each in self._places if each is not place]
         if not self._places:

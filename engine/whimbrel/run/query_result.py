@@ -188,6 +188,17 @@ class Answer:
         table = pa.concat_tables(self._tables)
         return table if self._in_order else in_order(table)
 
+    def newest(self, rows: int) -> pa.Table:
+        """The rows that have settled last, at most so many, in the order in which they settled."""
+        tail: list[Batch] = []
+        for batch in reversed(self._gathered):
+            if sum(each.rows for each in tail) >= rows:
+                break
+            tail.insert(0, batch)
+        found = [*list(self._tables)[-1:], table_from_batches(self.schema, tail)]
+        table = pa.concat_tables(found)
+        return table.slice(max(0, table.num_rows - rows))
+
     def snapshot(self, rest: list[Batch]) -> Snapshot:
         """The settled rows, and the rest as if the sources ended now."""
         settled = self.settled()

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from whimbrel.errors import MissingExtraError
+from whimbrel.errors import MissingExtraError, SqlError
 from whimbrel.sql.deep_stack import on_deep_stack
 from whimbrel.stream import Stream
-from whimbrel.stream.query_texts import WRITERS
+from whimbrel.stream.query_texts import READERS, WRITERS
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -92,7 +92,22 @@ def _sql_text(stream: Stream) -> str:
     return on_deep_stack(lambda: sql_text(stream))
 
 
+def _query_of_desk(text: str, streams: Mapping[str, Any], parameters: Mapping[str, Any],
+                   functions: Functions) -> Any:
+    """A query for a desk, whose results are in the order of time."""
+    _check_installed()
+    from whimbrel.sql.order_by import SortedStream
+    from whimbrel.sql.statements import run_query
+
+    made = on_deep_stack(lambda: run_query(text, streams, parameters, functions))
+    if isinstance(made, SortedStream):
+        raise SqlError("Results of a desk are in the order of time.", where="desk.add(...)",
+                       hint="Leave ORDER BY and LIMIT out, and sort the table of the result.")
+    return made
+
+
 WRITERS["sql"] = _sql_text
+READERS["sql"] = _query_of_desk
 
 
 def _check_installed() -> None:

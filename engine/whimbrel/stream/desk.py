@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
 
+from whimbrel import display
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, WhimbrelError, near_match
-from whimbrel.plan import Node, Source, explain_together, readable
+from whimbrel.plan import Node, Sink, Source, explain_together, readable
 from whimbrel.run import Checkpoints
 from whimbrel.run.checkpoint import describe_plans
-from whimbrel.run.desk import Budget, DeskLoop, DeskQuery, NamedRows
-from whimbrel.stream.stream import Stream
+from whimbrel.run.desk import (
+    Budget,
+    DeskCost,
+    DeskLoop,
+    DeskQuery,
+    NamedRows,
+    QueryCost,
+    SavedSink,
+    desk_cost,
+    new_run,
+)
+from whimbrel.stream.query_texts import READERS
+from whimbrel.stream.stream import LatencyBands, Stream
 
 
 def desk(*sources: Stream, keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> Desk:
@@ -86,18 +98,25 @@ class Desk:
     def __init__(self, loop: DeskLoop) -> None:
         self._loop = loop
 
-    def add(self, name: str, query: Stream, *, budget: Budget | None = None) -> DeskQuery:
-        """Add a query.
+    def add(self, name: str, query: Stream | str, *, budget: Budget | None = None, sink: Sink | None = None,
+            parameters: Mapping[str, Any] | None = None,
+            functions: Mapping[str, Callable[..., Any]] | None = None) -> DeskQuery:
+        """Add a query, as a stream or as SQL.
 
         The desk may be running.
 
         Parameters
         ----------
         name : str
-        query : Stream
-            Over sources of the desk, and over results of other queries by :meth:`stream`.
+        query : Stream or str
+            Over sources of the desk, and over results of other queries. A text names them; a stream has other queries
+            by :meth:`stream`.
         budget : Budget, optional
             Limits of the query.
+        sink : Sink, optional
+            Where its settled rows go. With checkpoints a restart continues it as one run.
+        parameters, functions : mapping, optional
+            For a text, as in :func:`whimbrel.sql`.
 
         Returns
         -------
@@ -107,23 +126,50 @@ class Desk:
         ------
         PlanError
             When the name is taken, or the query reads something else.
+        SqlError
+            When a text is wrong.
         CheckpointError
             When the desk resumes and the saved query of this name is another one.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> packets = wb.from_arrow({"at": [0, 5, 12], "size": [70, 900, 90]}, time="at", name="packets")
+        >>> desk = wb.desk(packets)
+        >>> desk.add("sizes", "SELECT tb, sum(size) AS total FROM packets GROUP BY at/10 AS tb")
+        <query 'sizes': running>
+        >>> desk.add("large", "SELECT tb FROM sizes WHERE total > $least", parameters={"least": 500})
+        <query 'large': running>
+        >>> desk.run()
+        >>> desk["large"].table["tb"].to_pylist()
+        [0]
         """
         where = f"desk.add({name!r}, ...)"[:80]
         if not isinstance(name, str) or not name:
             raise PlanError(f"The name of a query must be a string, got {name!r}."[:200], where=where,
                             hint='Use for example desk.add("dns", query).')
+        if isinstance(query, str):
+            query = READERS["sql"](query, self._streams(), parameters or {}, functions or {})
+        elif parameters or functions:
+            raise PlanError("parameters and functions are for SQL text.", where=where,
+                            hint='Use wb.parameter("name", default) in the expressions of a stream.')
+        if isinstance(query, LatencyBands):
+            raise PlanError("A query of a desk has one result, and at_latencies() has several.", where=where,
+                            hint="Start queries with several latencies by themselves: bands.start().")
         if not isinstance(query, Stream):
             raise PlanError(f"add() needs a stream, got {type(query).__name__}.", where=where,
                             hint='Use for example desk.add("dns", packets.where(wb.col.port == 53)).')
         if not isinstance(budget, Budget | None):
             raise PlanError(f"budget must be wb.Budget(...), got {type(budget).__name__}.", where=where,
                             hint="Use for example budget=wb.Budget(rows=1_000_000).")
-        added: DeskQuery = self._loop.do(lambda: self._add(name, query.node, budget, where))
+        if not isinstance(sink, Sink | None):
+            raise PlanError(f"sink must be a sink, got {type(sink).__name__}.", where=where,
+                            hint='Use sink=wb.sinks.parquet("folder").')
+        plan = query.node
+        added: DeskQuery = self._loop.do(lambda: self._add(name, plan, budget, sink, where))
         return added
 
-    def _add(self, name: str, plan: Node, budget: Budget | None, where: str) -> DeskQuery:
+    def _add(self, name: str, plan: Node, budget: Budget | None, sink: Sink | None, where: str) -> DeskQuery:
         self._check_open(where)
         session, saved = self._loop.session, self._loop.saved
         if name in session.queries or name in session.sources:
@@ -131,11 +177,30 @@ class Desk:
                             hint="Use another name, or remove it first.")
         since = None if saved is None else saved.since(name, plan)
         query = session.add(name, plan, budget, since)
-        if saved is not None and since is not None:
-            saved.restore(session, query)
-        elif saved is not None:
-            saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan])})
+        known = SavedSink(new_run())
+        if saved is not None and since is None:
+            saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan]),
+                          "sink": (known.run, None)})
+        try:
+            if saved is not None and since is not None:
+                saved.restore(session, query)
+                known = known if sink is None else saved.sink(name)
+            if sink is not None:
+                session.sinks.open(query, sink, known, checkpointed=saved is not None)
+        except Exception:
+            session.remove(name)
+            if saved is not None and since is None:
+                saved.record({"did": "remove", "name": name})
+            raise
+        if saved is not None:
+            saved.restored(name)
         return query
+
+    def _streams(self) -> dict[str, Stream]:
+        """What a text can name."""
+        session = self._loop.session
+        return {**{name: Stream(node) for name, node in session.sources.items()},
+                **{name: self.stream(name) for name in list(session.queries)}}
 
     def _check_open(self, where: str) -> None:
         if self._loop.error is not None:
@@ -160,6 +225,8 @@ class Desk:
                 raise PlanError(f"The results of {name!r} are read by {', '.join(readers)}.", where=where,
                                 hint="Remove these queries first.")
             if self._loop.saved is not None:
+                if self._loop.session.queries[name].sink is not None and self._loop.session.began:
+                    self._loop.saved.write(self._loop.session)
                 self._loop.saved.record({"did": "remove", "name": name})
             self._loop.session.remove(name)
 
@@ -295,23 +362,35 @@ class Desk:
         self.stop()
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """Names of the sources."""
+        return tuple(self._loop.session.sources)
+
+    @property
+    def cost(self) -> DeskCost:
+        """State and cost of the desk and of each query.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> packets = wb.from_arrow({"at": [0, 5, 12], "size": [70, 900, 90]}, time="at", name="packets")
+        >>> desk = wb.desk(packets)
+        >>> for least in (50, 80):
+        ...     _ = desk.add(f"from {least}", packets.where(wb.col.size >= least))
+        >>> desk.run()
+        >>> desk.cost.rows, [(each.query, each.rows_in, each.rows) for each in desk.cost.queries]
+        (3, [('from 50', 3, 3), ('from 80', 3, 2)])
+        """
+        found: DeskCost = self._loop.do(lambda: desk_cost(self._loop.session))
+        return found
+
+    @property
     def metrics(self) -> pa.Table:
         """Cost and state of each query, one row each.
 
         The seconds of a shared step are divided by the number of its queries. Its buffered rows count for each.
         """
-        rows: list[dict[str, Any]] = self._loop.do(self._metrics)
-        return pa.Table.from_pylist(rows, _METRICS)
-
-    def _metrics(self) -> list[dict[str, Any]]:
-        return [{"query": query.name, "state": query.state, "rows": query.rows,
-                 "seconds": self._loop.session.seconds(query) if query.last is None else query.last_seconds,
-                 "buffered_rows": self._loop.session.buffered(query)[0],
-                 "buffered_bytes": self._loop.session.buffered(query)[1],
-                 "since": ", ".join(f"{name}: {begin}" for name, begin in query.since.items()),
-                 "parameters": ", ".join(f"{name}={value!r}" for name, value in query.parameters.items()),
-                 "error": None if query.error is None else query.error.what}
-                for query in self._loop.session.queries.values()]
+        return pa.Table.from_pylist([_row(each) for each in self.cost.queries], _METRICS)
 
     def explain(self) -> str:
         """Print the steps of all queries.
@@ -327,7 +406,7 @@ class Desk:
         plans = dict(zip((query.name for query in going), explain_together([query.root for query in going]),
                          strict=True)) if going else {}
         parts = []
-        for row in self._metrics():
+        for row in map(_row, desk_cost(session).queries):
             about = [row["state"], f"{row['rows']:,} rows", f"{row['seconds']:.3f} s"]
             about += [f"since {row['since']}"] if row["since"] else []
             about += [row["parameters"]] if row["parameters"] else []
@@ -342,11 +421,35 @@ class Desk:
         """Error of a source, which ended all queries; else None."""
         return self._loop.error
 
+    def view(self, **options: Any) -> Any:
+        """Make the live view of all queries, with their state, cost and newest rows.
+
+        A desk that is the last expression of a cell shows the same. The view does not start the desk.
+
+        Parameters
+        ----------
+        **options
+            ``redraws_per_s=`` and ``rows=``, the newest rows of the chosen query.
+        """
+        return display.view(self, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return display.mimebundle(self)
+
     def __repr__(self) -> str:
         return f"<desk of {len(self)} queries on {', '.join(self._loop.session.sources)}>"
 
 
+def _row(cost: QueryCost) -> dict[str, Any]:
+    """A row of the metrics."""
+    named = {field.name: getattr(cost, field.name) for field in _METRICS}
+    return named | {"reads": ", ".join(cost.reads),
+                    "since": ", ".join(f"{name}: {begin}" for name, begin in cost.since.items()),
+                    "parameters": ", ".join(f"{name}={value!r}" for name, value in cost.parameters.items())}
+
+
 _METRICS = pa.schema([
-    ("query", pa.string()), ("state", pa.string()), ("rows", pa.int64()), ("seconds", pa.float64()),
-    ("buffered_rows", pa.int64()), ("buffered_bytes", pa.int64()), ("since", pa.string()),
+    ("query", pa.string()), ("state", pa.string()), ("reads", pa.string()), ("rows_in", pa.int64()),
+    ("rows", pa.int64()), ("seconds", pa.float64()), ("ns_per_row", pa.float64()), ("buffered_rows", pa.int64()),
+    ("buffered_bytes", pa.int64()), ("steps", pa.int64()), ("shared_steps", pa.int64()), ("since", pa.string()),
     ("parameters", pa.string()), ("error", pa.string())])

@@ -12,6 +12,9 @@ from whimbrel.stream.python_text import python_text
 WRITERS: dict[str, Callable[[Any], str]] = {}
 """Functions that print a stream in the languages of packages above this one."""
 
+READERS: dict[str, Callable[..., Any]] = {}
+"""Functions that make a stream of a text in these languages."""
+
 
 class Texts:
     """Print a query as Python or as SQL."""

@@ -9,9 +9,10 @@ from typing import Final
 import panel as pn
 
 from whimbrel_workbench.controls.accessible import TipButton, tip
-from whimbrel_workbench.controls.toolbar import BUTTON_CSS, LAST_CSS, SIGNS, TIPS, Gesture, touch
+from whimbrel_workbench.controls.toolbar import BUTTON_CSS, TIPS, Gesture, touch
 from whimbrel_workbench.frames import Status
-from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.frames.status import SIGNS
+from whimbrel_workbench.html_pane import LAST_CSS, Text
 
 CSS: Final = """
 :host { font: 13px/1.5 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }

@@ -11,11 +11,10 @@ import panel as pn
 from whimbrel_workbench.controls.accessible import NamedSelect, TipButton, named, tip
 from whimbrel_workbench.controls.focus import keep_focus
 from whimbrel_workbench.frames import ColumnRoles, Status
-from whimbrel_workbench.html_pane import Text
+from whimbrel_workbench.frames.status import SIGNS
+from whimbrel_workbench.html_pane import LAST_CSS, Text
 
 Gesture = Literal["pause", "resume", "keep", "drop", "restart", "fit"]
-
-SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
 
 TIPS: Final = {
     "Pause": "Pause or resume the run",
@@ -26,12 +25,6 @@ TIPS: Final = {
     "Fit axes": "Fit the axes to the data shown now",
 }
 """What the buttons do."""
-
-LAST_CSS: Final = """
-.state { display: var(--whimbrel-live, inline); }
-.last { display: var(--whimbrel-last, none); }
-"""
-"""A page names the two where nobody answers it any more: then a state is no state."""
 
 _STRIP_CSS: Final = """
 :host { font: 13px/1.45 var(--jp-ui-font-family, system-ui, sans-serif); color: var(--jp-ui-font-color1, #333); }

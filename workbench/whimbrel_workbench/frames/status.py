@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
-from typing import Literal
+from typing import Final, Literal
 
 from whimbrel_workbench.frames.playback import Playback
 
 State = Literal["running", "paused", "finished", "stopped", "failed"]
+
+SIGNS: Final = {"running": "▶", "paused": "❚❚", "finished": "✓", "stopped": "■", "failed": "✕"}
 
 
 @dataclass(frozen=True, slots=True)

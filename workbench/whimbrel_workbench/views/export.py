@@ -49,10 +49,14 @@ def save(frame: Frame, path: str | os.PathLike[str]) -> Path:
     MissingExtraError
         A PNG needs playwright, which controls the browser.
     """
+    return save_page(frame.style.title or "whimbrel", still_html(frame, unfolded=True), path, css=TABLE_CSS)
+
+
+def save_page(title: str, still: str, path: str | os.PathLike[str], *, css: str = "") -> Path:
+    """Write static HTML as :func:`save` writes a frame."""
     file = Path(path)
     where = f"save({str(path)!r})"
-    title = escape(frame.style.title or "whimbrel")
-    html = _PAGE % {"title": title, "css": TABLE_CSS, "still": still_html(frame, unfolded=True)}
+    html = _PAGE % {"title": escape(title), "css": css, "still": still}
     match file.suffix.lower():
         case ".html" | ".htm":
             content = html.encode()

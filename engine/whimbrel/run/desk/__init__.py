@@ -2,8 +2,13 @@
 
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.desk_loop import DeskLoop
-from whimbrel.run.desk.desk_query import DeskQuery
+from whimbrel.run.desk.desk_query import DeskQuery, SavedSink
 from whimbrel.run.desk.desk_session import DeskSession
+from whimbrel.run.desk.desk_sinks import new_run
 from whimbrel.run.desk.desk_sources import NamedRows
+from whimbrel.run.desk.query_cost import DeskCost, QueryCost, desk_cost
 
-__all__ = ["Budget", "DeskLoop", "DeskQuery", "DeskSession", "NamedRows"]
+__all__ = [
+    "Budget", "DeskCost", "DeskLoop", "DeskQuery", "DeskSession", "NamedRows", "QueryCost", "SavedSink", "desk_cost",
+    "new_run",
+]

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import astuple
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -18,8 +19,9 @@ from whimbrel.kernels import state_of
 from whimbrel.plan import Node
 from whimbrel.run.checkpoint import FORMAT, check_version, describe_plans
 from whimbrel.run.checkpoint_coordinator import Checkpoints
-from whimbrel.run.desk.desk_query import DeskQuery
+from whimbrel.run.desk.desk_query import DeskQuery, SavedSink
 from whimbrel.run.desk.desk_session import DeskSession
+from whimbrel.run.desk.desk_sinks import new_run
 from whimbrel.run.folder_lock import locked
 from whimbrel.run.state_folder import check_sums, found_folder, read_file, write_folder
 
@@ -103,7 +105,9 @@ class DeskCheckpoints:
         name = entry["name"]
         match entry["did"]:
             case "add":
-                self._saved[name] = {"since": entry["since"], "steps": entry["steps"], "sets": []}
+                self._saved[name] = {each: entry[each] for each in ("since", "steps", "sink")} | {"sets": []}
+            case "sink":
+                self._saved[name]["sink"] = entry["sink"]
             case "remove":
                 self._saved.pop(name, None)
             case "set":
@@ -135,9 +139,17 @@ class DeskCheckpoints:
                                       hint="Use another name, or add the query as it was and remove it.")
         return dict(saved["since"])
 
+    def sink(self, name: str) -> SavedSink:
+        """What is saved of the sink of a query, whose id is saved before the sink is opened."""
+        saved = SavedSink(*self._saved[name]["sink"])
+        if not saved.run:
+            saved = SavedSink(new_run())
+            self.record({"did": "sink", "name": name, "sink": astuple(saved)})
+        return saved
+
     def restore(self, session: DeskSession, query: DeskQuery) -> None:
         """Give a query that was just added its saved state."""
-        saved = self._saved.pop(query.name)
+        saved = self._saved[query.name]
         if "kernels" in saved:
             pipeline = session.pipeline
             nodes = list(query.root.walk())
@@ -157,6 +169,10 @@ class DeskCheckpoints:
         if saved.get("state") in ("failed", "stopped"):
             session.end_as_before(query, saved["state"], saved["error"])
 
+    def restored(self, name: str) -> None:
+        """A saved query is there again."""
+        self._saved.pop(name, None)
+
     def record(self, entry: dict[str, Any]) -> None:
         """Write down what a user does, before it takes effect."""
         self._entries.append(entry)
@@ -170,15 +186,16 @@ class DeskCheckpoints:
                                   hint="Use a writable folder on a disk with free space.") from error
 
     def write_when_due(self, session: DeskSession) -> None:
-        """Write a checkpoint if it is time."""
-        if time.monotonic() >= self._due:
+        """Write a checkpoint if it is time, and no sink waits for its server."""
+        if time.monotonic() >= self._due and session.sinks.ready:
             session.complete()
             self.write(session)
 
     def write(self, session: DeskSession, *, last: bool = False) -> None:
-        """Write a checkpoint; what feeds can forget is acknowledged."""
+        """Write a checkpoint, and commit what sinks have; what feeds can forget is acknowledged."""
         self._due = time.monotonic() + self._checkpoints.every_s
         self._number += 1
+        sinks = session.sinks.prepare()
         try:
             write_folder(self._folder / f"{self._number:0{_DIGITS}}", self._state(session), _DESK, self._where)
         except CheckpointError as error:
@@ -187,6 +204,7 @@ class DeskCheckpoints:
                 raise
             return
         self.failed = None
+        session.sinks.commit(sinks)
         self._kept.append(session.reader.offsets)
         oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
         session.reader.acknowledge(self._kept[-1], self._kept[-1] if last else oldest)
@@ -205,6 +223,7 @@ class DeskCheckpoints:
             saved: dict[str, Any] = {
                 "steps": describe_plans([query.plan]), "since": query.since, "state": query.state,
                 "error": None if query.error is None else query.error.what, "settled": query.rows,
+                "sink": astuple(query.saved_sink),
                 "parameters": {name: (values.changes, values.newest)
                                for name, values in query.parameter_values.items()}}
             if query.state in ("running", "finished"):

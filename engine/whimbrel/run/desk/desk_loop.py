@@ -77,15 +77,17 @@ class DeskLoop:
                 self._thread.start()
 
     def run(self, rows: int | None) -> None:
-        """Read on this thread, to the end or until so many more rows were read."""
+        """Read on this thread, to the end or until so many more rows were read. Other threads are answered."""
         with self._changed:
             self._begin()
+            self._stopping = False
+            self._thread = threading.current_thread()
             until = None if rows is None else self.session.reader.rows + rows
-            try:
-                while not self.session.finished and (until is None or self.session.reader.rows < until):
-                    self._step()
-            except Exception as error:  # noqa: BLE001 - a source that fails ends all
-                self._fail(error)
+        try:
+            self._serve(until)
+        except BaseException:
+            self._leave()
+            raise
         if self.error is not None:
             raise self.error
 
@@ -101,23 +103,43 @@ class DeskLoop:
             time.sleep(_PAUSE_S)
         if self.saved is not None:
             self.saved.write_when_due(self.session)
+        else:
+            self.session.sinks.commit_when_due()
 
-    def _serve(self) -> None:
+    def _serve(self, until: int | None = None) -> None:
         try:
-            while self._continues():
+            while self._continues(until):
                 self._step()
+            self._commit()
         except Exception as error:  # noqa: BLE001 - it must show, not die with the thread
             with self._changed:
                 self._fail(error)
+        self._leave()
+
+    def _commit(self) -> None:
+        """Show readers of sinks all rows that are settled; only at the end of the sources wait for a server."""
+        sinks = self.session.sinks
+        if self._stopping or not len(sinks) or not (self.session.finished or sinks.ready):
+            return
+        if self.saved is not None:
+            self.saved.write(self.session)
+        else:
+            sinks.commit(sinks.prepare())
+        if self.session.finished:
+            sinks.close()
+
+    def _leave(self) -> None:
+        """No thread reads any more."""
         with self._changed:
             self._answer()
             self._thread = None
             self._changed.notify_all()
 
-    def _continues(self) -> bool:
+    def _continues(self, until: int | None) -> bool:
         with self._changed:
             self._answer()
-            return not self._stopping and not self.session.finished
+            return (not self._stopping and not self.session.finished
+                    and (until is None or self.session.reader.rows < until))
 
     def _answer(self) -> None:
         while self._todo:
@@ -143,6 +165,7 @@ class DeskLoop:
         """Read no more, write the last checkpoint, and let go of the sources."""
         with self._changed:
             self._stopping = True
+            self.session.sinks.stop()
             if self._thread is not None:
                 self.session.reader.ring()
                 self._changed.wait_for(lambda: self._thread is None)
@@ -154,6 +177,8 @@ class DeskLoop:
                     self.session.complete()
                     if self.saved is not None:
                         self.saved.write(self.session, last=True)
+                    else:
+                        self.session.sinks.commit(self.session.sinks.prepare())
             finally:
                 self.session.close()
                 if self.saved is not None:

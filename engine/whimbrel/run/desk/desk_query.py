@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import ParameterValues
-from whimbrel.plan import Node
+from whimbrel.plan import Node, Sink, Token
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.query_result import Answer
@@ -17,6 +18,22 @@ from whimbrel.run.query_result import Answer
 T = TypeVar("T")
 
 DeskQueryState = Literal["running", "finished", "failed", "stopped"]
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSink:
+    """What a checkpoint knows of the sink of a query.
+
+    Parameters
+    ----------
+    run : str
+        The id under which it writes; empty for a query without a sink.
+    token : JSON value
+        The commit token of its last row.
+    """
+
+    run: str = ""
+    token: Token = None
 
 
 class DeskQuery:
@@ -42,9 +59,13 @@ class DeskQuery:
         self.answer: Answer
         self.root: Node
         self.parameter_values: Mapping[str, ParameterValues] = {}
+        self.sources: tuple[str, ...] = ()
         self.reads: frozenset[str] = frozenset()
+        self.sink: Sink | None = None
+        self.saved_sink = SavedSink()
         self.last: Snapshot | None = None
         self.last_seconds = 0.0
+        self.last_rows_in = 0
         self.now: Callable[[DeskQuery], tuple[Snapshot, float]]
         self._do = do
 
@@ -60,6 +81,11 @@ class DeskQuery:
     def table(self) -> pa.Table:
         """The current result."""
         return self.snapshot().table
+
+    def newest(self, rows: int) -> pa.Table:
+        """Take the rows that have settled last, at most so many of them."""
+        found: pa.Table = self._do(lambda: self.answer.newest(rows))
+        return found
 
     @property
     def metrics(self) -> Metrics:

@@ -12,7 +12,9 @@ from whimbrel.plan import Node, Source, check_shown, walk
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.desk_pipeline import DeskPipeline
 from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
+from whimbrel.run.desk.desk_sinks import DeskSinks
 from whimbrel.run.desk.desk_sources import NamedRows, following, on_desk, with_own_parameters
+from whimbrel.run.desk.rows_from import RowsFrom
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.query_result import Answer
 from whimbrel.run.run_loop import as_whimbrel_error
@@ -35,12 +37,15 @@ class DeskSession:
     ----------
     queries : dict of str to DeskQuery
         In the order in which they were added.
+    sinks : DeskSinks
+        By query.
     """
 
     def __init__(self, sources: Sequence[Node], keep_rows: int, do: Callable[[Callable[[], Any]], Any]) -> None:
         self.sources = {_name(node): node for node in sources}
         self.pipeline = DeskPipeline(*self.sources.values())
         self.queries: dict[str, DeskQuery] = {}
+        self.sinks = DeskSinks(lambda query, error: self._end(query, "failed", error))
         self._keep_rows, self._do = keep_rows, do
         self._named = {node.op: Node(NamedRows(name, node.schema, time=_source(node).time, source=_source(node)))
                        for name, node in self.sources.items()}
@@ -76,6 +81,7 @@ class DeskSession:
         begins = dict(since) if since is not None else self._begins_now(named)
         attached = on_desk(named, self._rows, lambda rows: begins.get(rows.name))
         query.since, query.parameter_values, query.now = begins, parameters, self._now
+        query.sources = tuple(dict.fromkeys(rows.name for rows in _named_rows(named)))
         query.reads = frozenset(rows.name for rows in _named_rows(named) if rows.of is None)
         query.root = self._share(attached)
         query.number = self._number_of(query)
@@ -143,6 +149,7 @@ class DeskSession:
     def remove(self, name: str) -> None:
         """Remove a query, whatever its state."""
         query = self.queries[name]
+        self.sinks.remove(name)
         if query.state == "running":
             self._end(query, "stopped")
         elif query.state == "finished":
@@ -158,7 +165,7 @@ class DeskSession:
         else:
             settled = query.answer.settled()
             query.last = Snapshot(settled, settled.num_rows, query.answer.version, query.answer.metrics(), final=False)
-        query.last_seconds = self.seconds(query)
+        query.last_seconds, query.last_rows_in = self.seconds(query), self.rows_in(query)
         query.state, query.error = state, error
         if state != "finished":
             self._release(query)
@@ -204,6 +211,8 @@ class DeskSession:
         for number, out in enumerate(outs):
             if out and number in self._answers:
                 self._answers[number].add(out)
+                if len(self.sinks):
+                    self.sinks.take(number, out)
         if self.pipeline.failures:
             self._end_failed()
         self._check_budgets()
@@ -246,10 +255,20 @@ class DeskSession:
                 query.answer.finished = True
                 self._end(query, "finished")
 
-    def seconds(self, query: DeskQuery) -> float:
-        """Seconds of work for a query."""
+    def rows_in(self, query: DeskQuery) -> int:
+        """Rows that the first steps of a query were given."""
+        rows = 0
+        for name in query.sources:
+            root = self.queries[name].root if name in self.queries else self.sources[name]
+            begins = (node for node in query.root.walk() if isinstance(node.op, RowsFrom)
+                      and any(below is root for below in (*node.inputs, *node.inputs[0].inputs)))
+            rows += self.pipeline.work[self.pipeline.position(next(begins, root))].rows_out
+        return rows
+
+    def seconds(self, query: DeskQuery, alike: int | None = None) -> float:
+        """Seconds of work for a query, if so many queries are equal to it."""
         pipeline = self.pipeline
-        sharing = sum(other.number == query.number for other in self._going()) or 1
+        sharing = (sum(other.number == query.number for other in self._going()) if alike is None else alike) or 1
         return sum(pipeline.work[number].seconds / max(1, pipeline.users(number))
                    for number in pipeline.needs[query.number]) / sharing
 
@@ -291,7 +310,8 @@ class DeskSession:
         return watermark * self._per_second // int(ticks_per_second(self.pipeline.nodes[entry].schema.unit) or 1)
 
     def close(self) -> None:
-        """Let go of the sources."""
+        """Let go of sources and sinks."""
+        self.sinks.close()
         if self._reader is not None:
             self._reader.close()
 

@@ -1,0 +1,121 @@
+"""Sinks of the queries of a desk."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from whimbrel.batch import Batch, table_from_batches, table_schema
+from whimbrel.errors import SinkError, WhimbrelError
+from whimbrel.plan import Sink
+from whimbrel.run.desk.desk_query import DeskQuery, SavedSink
+from whimbrel.run.query_result import in_order
+
+_EVERY_S = 1.0
+
+
+class DeskSinks:
+    """Hands settled rows of queries to their sinks. The error of a sink ends its own query.
+
+    Parameters
+    ----------
+    fail : callable
+        Called with a query and the error of its sink.
+    """
+
+    def __init__(self, fail: Callable[[DeskQuery, WhimbrelError], None]) -> None:
+        self._fail = fail
+        self._sinks: dict[str, tuple[DeskQuery, Sink]] = {}
+        self._stopped = threading.Event()
+        self._due = 0.0
+
+    def __len__(self) -> int:
+        return len(self._sinks)
+
+    def open(self, query: DeskQuery, sink: Sink, saved: SavedSink, *, checkpointed: bool) -> None:
+        """Open the sink of a query after the rows that the query has given already."""
+        sink.run, sink.checkpointed, sink.stopped = saved.run, checkpointed, self._stopped
+        sink.open(table_schema(query.answer.schema), query.rows, saved.token)
+        self._sinks[query.name] = query, sink
+        query.sink, query.saved_sink = sink, saved
+
+    def take(self, number: int, batches: list[Batch]) -> None:
+        """Settled rows of a plan."""
+        for name, (query, _) in list(self._sinks.items()):
+            if query.number == number and query.state == "running":
+                with self._each(name) as sink:
+                    for rows in in_order(table_from_batches(query.answer.schema, batches)).to_batches():
+                        sink.write(rows)
+
+    @contextmanager
+    def _each(self, name: str) -> Iterator[Sink]:
+        query, sink = self._sinks[name]
+        try:
+            yield sink
+        except Exception as error:  # noqa: BLE001 - anybody may write a sink
+            failure = error if isinstance(error, WhimbrelError) else SinkError(
+                f"Cannot write to {sink.name}: {type(error).__name__}: {error}", where=f"desk[{name!r}]",
+                hint="Fix the sink, remove the query and add it again.")
+            self._close(name)
+            self._fail(query, failure)
+
+    @property
+    def ready(self) -> bool:
+        """Whether no sink waits for its server."""
+        waits = []
+        for name in list(self._sinks):
+            with self._each(name) as sink:
+                waits.append(not sink.ready())
+        return not any(waits)
+
+    def prepare(self) -> dict[str, SavedSink]:
+        """Make all rows durable; commit tokens by query."""
+        prepared = {}
+        for name in list(self._sinks):
+            with self._each(name) as sink:
+                query = self._sinks[name][0]
+                query.saved_sink = prepared[name] = SavedSink(sink.run, sink.prepare())
+        return prepared
+
+    def commit(self, prepared: dict[str, SavedSink]) -> None:
+        """Show prepared rows to readers."""
+        for name, saved in prepared.items():
+            if name in self._sinks:
+                with self._each(name) as sink:
+                    sink.commit(saved.token)
+
+    def commit_when_due(self) -> None:
+        """Commit about every second, on a desk without checkpoints."""
+        if self._sinks and time.monotonic() >= self._due and self.ready:
+            self._due = time.monotonic() + _EVERY_S
+            self.commit(self.prepare())
+
+    def remove(self, name: str) -> None:
+        """Commit the rows of a query and let go of its sink."""
+        if name in self._sinks:
+            with self._each(name) as sink:
+                sink.commit(sink.prepare())
+            self._close(name)
+
+    def _close(self, name: str) -> None:
+        found = self._sinks.pop(name, None)
+        if found is not None:
+            with suppress(Exception):
+                found[1].close()
+
+    def stop(self) -> None:
+        """Wait for no server any more."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Let go of all sinks. Rows that were not prepared are lost."""
+        for name in list(self._sinks):
+            self._close(name)
+
+
+def new_run() -> str:
+    """An id under which the sink of a new query writes."""
+    return secrets.token_hex(8)

@@ -1,0 +1,113 @@
+"""What each query of a desk costs, and what its queries share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from whimbrel.run.desk.budget import Budget
+from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
+from whimbrel.run.desk.desk_session import DeskSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryCost:
+    """State and cost of a query of a desk.
+
+    Attributes
+    ----------
+    query : str
+        Its name.
+    state : {"running", "finished", "failed", "stopped"}
+    reads : tuple of str
+        Sources and queries whose rows it reads.
+    rows_in, rows : int
+        Rows that it has read since the desk was made, and its settled rows.
+    seconds : float
+        Seconds of work since the desk was made. The time of a shared step is divided by the number of its queries.
+    buffered_rows, buffered_bytes : int
+        Rows that its steps buffer, and bytes of these and of its result. A shared step counts for each query.
+    steps, shared_steps : int
+        Steps of its plan, and those of them that other queries use, too.
+    since : dict of str to int
+        By source, the time from which it reads rows.
+    parameters : dict of str to value
+    budget : Budget or None
+    error : str or None
+        Why it has ended, or what its sink waits for.
+    """
+
+    query: str
+    state: DeskQueryState
+    reads: tuple[str, ...]
+    rows_in: int
+    rows: int
+    seconds: float
+    buffered_rows: int
+    buffered_bytes: int
+    steps: int
+    shared_steps: int
+    since: dict[str, int] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    budget: Budget | None = None
+    error: str | None = None
+
+    @property
+    def ns_per_row(self) -> float | None:
+        """Nanoseconds of work for each row that it has read."""
+        return 1e9 * self.seconds / self.rows_in if self.rows_in else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeskCost:
+    """State and cost of a desk.
+
+    Attributes
+    ----------
+    queries : tuple of QueryCost
+        In the order in which they were added.
+    rows : int
+        Rows that were read from the sources since the desk was made.
+    seconds : float
+        Seconds of work on all steps.
+    steps, shared_steps : int
+        Steps that run now, and those of them that several queries use.
+    templates : int
+        Distinct compiled shapes of these steps: queries that differ in constants have the same one.
+    """
+
+    queries: tuple[QueryCost, ...]
+    rows: int
+    seconds: float
+    steps: int
+    shared_steps: int
+    templates: int
+
+
+def desk_cost(session: DeskSession) -> DeskCost:
+    """What a desk and its queries cost now."""
+    pipeline = session.pipeline
+    going = [query for query in session.queries.values() if query.state in ("running", "finished")]
+    alike = Counter(query.number for query in going)
+    users = Counter(number for query in going for number in pipeline.needs[query.number])
+    queries = tuple(_cost(session, query, users, alike[query.number]) for query in session.queries.values())
+    used = sorted(users)
+    templates = {text for number in used for text in pipeline.kernels[number].sources}
+    return DeskCost(queries=queries, rows=session.reader.rows if session.began else 0,
+                    seconds=sum(pipeline.work[number].seconds for number in {*used, *pipeline.entries}),
+                    steps=len(used), shared_steps=sum(users[number] > 1 for number in used), templates=len(templates))
+
+
+def _cost(session: DeskSession, query: DeskQuery, users: Counter[int], alike: int) -> QueryCost:
+    going = query.state in ("running", "finished")
+    needs = session.pipeline.needs[query.number] if going else frozenset[int]()
+    buffered_rows, buffered_bytes = session.buffered(query)
+    waits = "" if query.sink is None else query.sink.last_error
+    return QueryCost(
+        query=query.name, state=query.state, reads=query.sources, rows=query.rows,
+        rows_in=session.rows_in(query) if query.last is None else query.last_rows_in,
+        seconds=session.seconds(query, alike) if query.last is None else query.last_seconds,
+        buffered_rows=buffered_rows, buffered_bytes=buffered_bytes, steps=len(needs),
+        shared_steps=sum(users[number] > 1 for number in needs), since=query.since, parameters=query.parameters,
+        budget=query.budget, error=query.error.what if query.error is not None else waits or None)
