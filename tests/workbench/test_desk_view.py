@@ -57,7 +57,7 @@ def test_each_query_has_a_line_with_its_cost() -> None:
     assert lines["bad"].error
     assert lines["never"].newest == ""
     assert lines["sums"].newest == f"3,900 · total {sum(number % 97 for number in range(3_900, 4_000)):,}"
-    assert abs(sum(line.share for line in frame.lines) - 1) < 1e-9
+    assert abs(sum(line.fraction for line in frame.lines) - 1) < 1e-9
     assert dict(frame.facts)["rows read"] == "4,000"
     assert frame.chosen is not None
     assert [cells[0] for _, cells in frame.chosen.cells] == ["3,900", "3,800", "3,700"]

@@ -26,9 +26,9 @@ _MAX_WIDE_PX: Final = 1200
 
 
 class DeskView:
-    """A live view of all queries of a desk: state, cost, links, and the newest rows of one.
+    """A live view of all queries of a desk.
 
-    It shows the desk and never starts or stops it. A click on a query shows its newest rows.
+    It shows state, cost and links, and never starts or stops the desk. A click on a query shows its newest rows.
 
     Parameters
     ----------

@@ -422,7 +422,9 @@ class Desk:
         return self._loop.error
 
     def view(self, **options: Any) -> Any:
-        """Make the live view of all queries, with their state, cost and newest rows.
+        """Make the live view of all queries.
+
+        It has their state, cost and newest rows.
 
         A desk that is the last expression of a cell shows the same. The view does not start the desk.
 

@@ -1,4 +1,4 @@
-"""A desk as it stands now: one line for each query, and the newest rows of one."""
+"""A desk in words: a line for each query."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class QueryLine:
     Parameters
     ----------
     state : State
-    share : float
+    fraction : float
         Its part of the seconds of all queries, 0 to 1.
     budget : float or None
         The largest part of a limit that it has used; None without limits.
@@ -38,7 +38,7 @@ class QueryLine:
     rows_in: str
     rows: str
     seconds: str
-    share: float
+    fraction: float
     ns_per_row: str
     held: str
     budget: float | None
@@ -139,7 +139,7 @@ def _line(cost: QueryCost, total: float, newest: pa.Table | None) -> QueryLine:
     used, words = _budget(cost.budget, cost)
     return QueryLine(
         name=cost.query, state=cost.state, reads=cost.reads, rows_in=f"{cost.rows_in:,}", rows=f"{cost.rows:,}",
-        seconds=seconds_words(cost.seconds), share=cost.seconds / total if total else 0.0,
+        seconds=seconds_words(cost.seconds), fraction=cost.seconds / total if total else 0.0,
         ns_per_row="-" if cost.ns_per_row is None else value_words(float(f"{cost.ns_per_row:.3g}")),
         held=bytes_words(cost.buffered_bytes), budget=used, budget_words=words,
         parameters=", ".join(f"{name} = {value_words(value)}" for name, value in cost.parameters.items()),

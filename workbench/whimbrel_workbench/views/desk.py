@@ -1,4 +1,4 @@
-"""Draw a desk: one line for each query, and the newest rows of the chosen one."""
+"""Draw a desk: a line for each query, and rows of one."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _line_html(line: QueryLine, *, chosen: bool, picked: bool) -> str:
     cells = (
         ("name", f'<span class="sign" title="{line.state}" aria-label="{line.state}">{SIGNS[line.state]}</span>{name}'),
         ("wide", sources), ("number wide", line.rows_in), ("number", line.rows),
-        ("cost", f'{_bar(line.share)}<span class="took">{line.seconds}</span>'),
+        ("cost", f'{_bar(line.fraction)}<span class="took">{line.seconds}</span>'),
         ("number middle", line.ns_per_row), ("number middle", line.held),
         ("wide", "" if line.budget is None else f"{_bar(line.budget)}{escape(line.budget_words)}"),
         ("middle", escape(line.parameters)))
@@ -161,9 +161,9 @@ def _line_html(line: QueryLine, *, chosen: bool, picked: bool) -> str:
     return row + (f'<tr class="under"{mark}><td colspan="{len(_HEADS)}">{"".join(under)}</td></tr>' if under else "")
 
 
-def _bar(share: float) -> str:
-    full = " full" if share > _BUDGET_NEAR else ""
-    return f'<span class="track"><span class="bar{full}" style="width:{100 * min(share, 1.0):.1f}%"></span></span>'
+def _bar(fraction: float) -> str:
+    full = " full" if fraction > _BUDGET_NEAR else ""
+    return f'<span class="track"><span class="bar{full}" style="width:{100 * min(fraction, 1.0):.1f}%"></span></span>'
 
 
 def rows_html(chosen: QueryRows | None) -> str:

@@ -83,7 +83,7 @@ class DeskQuery:
         return self.snapshot().table
 
     def newest(self, rows: int) -> pa.Table:
-        """Take the rows that have settled last, at most so many of them."""
+        """Take the rows that have settled last, at most so many."""
         found: pa.Table = self._do(lambda: self.answer.newest(rows))
         return found
 

@@ -1,4 +1,4 @@
-"""What each query of a desk costs, and what its queries share."""
+"""Cost of each query of a desk."""
 
 from __future__ import annotations
 
