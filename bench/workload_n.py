@@ -17,6 +17,8 @@ import pyarrow as pa
 
 import whimbrel as wb
 from bench.compare import Row, compare
+from bench.figure import Figure
+from bench.flushes import flushes
 from bench.sides import Ours
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
@@ -26,13 +28,13 @@ from whimbrel.plan import AggregatePhase
 
 Array = np.ndarray[Any, Any]
 
-ROWS, QUICK_ROWS = 8_000_000, 2_000_000
+ROWS, QUICK_ROWS, FLUSHED_ROWS = 8_000_000, 2_000_000, 32_000_000
 KEYS, WINDOW, LATENCY, SLOTS, BATCH_ROWS = 1_000_000, 1_000_000, 100_000, 4_096, 65_536
 _PASS = sys.modules["whimbrel.optimize.lower_aggregates"]
 
 
-def run(*, quick: bool) -> Iterator[Row]:
-    """The table alone, and whole queries."""
+def run(*, quick: bool) -> Iterator[Row | Figure]:
+    """The table alone, whole queries, and the step at the end of a window."""
     rows = QUICK_ROWS if quick else ROWS
     draw = np.random.default_rng(7)
     keys = {"Zipf 1.1": _zipf(draw, rows), "trains": _trains(draw, rows), "uniform": draw.integers(0, KEYS, rows)}
@@ -47,6 +49,7 @@ def run(*, quick: bool) -> Iterator[Row]:
             log = pa.table({"time": order, "key": column[order], "value": values[order]})
             yield from compare("N two levels", f"{name}{how}", rows, Ours(lambda log=log: _query(log, 0), _collected),
                                {"plan without": Ours(lambda log=log: _query(log, 2 * rows), _collected)}, _same)
+    yield from flushes(FLUSHED_ROWS // 4 if quick else FLUSHED_ROWS)
 
 
 def _query(log: pa.Table, min_rows: int) -> wb.Stream:

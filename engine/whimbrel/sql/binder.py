@@ -37,6 +37,8 @@ class Binder:
         Properties of interfaces that the text uses, such as ``@Host``.
     tables : dict of str to Stream
         The tables that were read, as streams: one that is read twice is one source.
+    flushes_evenly : bool
+        Whether the groups of a finished tumbling window leave little by little.
     """
 
     text: SqlText
@@ -47,6 +49,7 @@ class Binder:
     views: Mapping[str, SqlRelation] = field(default_factory=dict)
     properties: frozenset[str] = frozenset()
     tables: dict[str, Stream] = field(default_factory=dict)
+    flushes_evenly: bool = False
 
     def with_view(self, name: str, relation: SqlRelation) -> Binder:
         """The same with one more name."""

@@ -26,7 +26,7 @@ from whimbrel.sql.values import ONE_ROW
 from whimbrel.sql.window_rows import begin_of_partial
 from whimbrel.stream import Stream
 
-_OPTIONS = ("emit", "fill")
+_OPTIONS = ("emit", "fill", "flush")
 """Results of ``aggregate`` cannot have the names of its options."""
 
 
@@ -408,6 +408,9 @@ def _aggregated(stream: Stream, plain: Mapping[str, Expr], plan: _Results, relat
     if bare:
         return _one_row(stream, measures, node, binder)
     by = _grouped_by(stream, plain, node, binder)
+    grid = by.node.properties.grid
+    if binder.flushes_evenly and grid is not None and grid.tumbling and not grid.shared:
+        options["flush"] = "even"
     made = binder.step(node, lambda: by.aggregate(**options, **measures))
     if relation.window is not None and relation.window.kind == "cumulate":
         step, offset = relation.window.step_ticks, relation.window.offset % relation.window.step_ticks or None

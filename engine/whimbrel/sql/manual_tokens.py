@@ -50,6 +50,11 @@ class QueryBlocks:
         """The name of the query, or "" without one."""
         return str(self.defines["query_name"].text) if "query_name" in self.defines else ""
 
+    @property
+    def flushes_evenly(self) -> bool:
+        """Whether the groups of a finished epoch leave little by little."""
+        return "slow_flush" in self.defines and self.defines["slow_flush"].text.lower() not in ("0", "false")
+
 
 def take_blocks(source: SqlText, tokens: list[Any]) -> tuple[QueryBlocks, list[Any]]:
     """The blocks before a query, and the tokens of the query."""

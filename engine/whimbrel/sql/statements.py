@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sqlglot import exp
@@ -59,6 +60,7 @@ def _run(statements: list[Statement], streams: Mapping[str, Any], parameters: Ma
         check_parameters(statement, parameters)
         check_words(statement.tree, statement.text)
         check_protocols(statement.text, statement.blocks.protocols, streams)
+        binder = replace(binder, flushes_evenly=statement.blocks.flushes_evenly)
         try:
             binder = _run_statement(statement, binder, results)
         except (PlanError, SchemaError, ExpressionError) as error:

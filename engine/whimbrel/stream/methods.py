@@ -55,7 +55,7 @@ class Methods:
 
     def aggregate(self, /, *unnamed: Expr, emit: Literal["change", "close"] = "change",
                   fill: bool | Literal["previous"] | Mapping[str, Any] = False, fill_limit: int | None = None,
-                  **results: Expr) -> Self:
+                  flush: Literal["close", "even"] = "close", **results: Expr) -> Self:
         """Reduce the events of each group to one row per snapshot.
 
         See :class:`whimbrel.operators.GroupAggregate`.
@@ -76,9 +76,13 @@ class Methods:
         fill_limit : int, optional
             With "previous": fill so many windows after the last one with rows, at most. Later ones have the result of
             no rows.
+        flush : {"close", "even"}
+            "even" hands the groups of a finished tumbling window on little by little, while rows of the next one come.
+            The rows and their order stay the same. The last row leaves when the next window ends. Use it where a
+            million groups would otherwise leave in one step.
         """
         return self._unary(operators.aggregate, self.keys, self.node.properties, *unnamed, emit=emit, fill=fill,
-                           fill_limit=fill_limit, **results)
+                           fill_limit=fill_limit, flush=flush, **results)
 
     def distinct(self, *columns: str | Expr) -> Self:
         """Keep each distinct payload once per snapshot.

@@ -62,7 +62,7 @@ class Model(LifetimeWords, JoinWords):
         return replace(self, keys={name: _col(name) for name in names} | _terms(columns))
 
     def aggregate(self, *, emit: str = "change", fill: Any = False, fill_limit: int | None = None,
-                  **results: Any) -> Model:
+                  flush: str = "close", **results: Any) -> Model:
         columns = _terms(results)
         bounded = any(each.bounded for each in columns.values())
         windows = self.windows

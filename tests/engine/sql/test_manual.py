@@ -104,6 +104,14 @@ def test_queries_with_names_are_views_of_later_ones() -> None:
     assert results["result"].explain() == results["counts"].explain()
 
 
+def test_slow_flush_gives_the_same_rows() -> None:
+    plain = "SELECT tb, srcIP, count(*) AS n FROM TCP GROUP BY time/60 AS tb, srcIP"
+    even = f"DEFINE {{ slow_flush '1'; }} {plain}"
+    assert rows(even) == rows(plain)
+    assert "flushed evenly" in made(even).explain()
+    assert made(f"DEFINE {{ slow_flush '0'; }} {plain}").explain() == made(plain).explain()
+
+
 def test_declared_parameters() -> None:
     text = "PARAM { uint low; string ip; } SELECT len FROM TCP WHERE len > $low AND srcIP = $ip"
     assert rows(text, parameters={"low": 10, "ip": "a"}) == [(30,), (40,)]

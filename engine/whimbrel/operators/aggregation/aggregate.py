@@ -31,6 +31,7 @@ from whimbrel.expr import (
 from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.kernels import Kernel
 from whimbrel.operators.aggregation.accumulator import Accumulator
+from whimbrel.operators.aggregation.even_flush import EvenFlushKernel
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
@@ -105,6 +106,8 @@ class GroupAggregate(Operator):
         The form of the states; None: as the one step at hand needs it.
     rows : Schema, optional
         Where states are merged: what rows they are of.
+    even : bool
+        With a grid: whether the groups of a finished window leave little by little.
 
     Notes
     -----
@@ -135,6 +138,7 @@ class GroupAggregate(Operator):
     part: AggregatePhase = AggregatePhase.WHOLE
     removable: bool | None = None
     rows: Schema | None = None
+    even: bool = False
 
     def schema(self, *upstream: Schema) -> Schema:
         keys = self._key_fields(upstream[0])
@@ -263,7 +267,8 @@ class GroupAggregate(Operator):
         keys = [expr for _, expr in self.keys]
         if self.grid is None:
             return SnapshotKernel(self.schema(*upstream), keys, measures, self.condition)
-        kernel = PaneKernel(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
+        made = EvenFlushKernel if self.even and self.part is not AggregatePhase.STATES else PaneKernel
+        kernel = made(self.schema(*upstream), self.grid, self.lead, keys, measures, self.condition)
         if not all(isinstance(measure, ScalarAccumulator) and measure.aggregate.name != "user" for measure in measures):
             return kernel  # what functions of a user's read may be other than it was
         known[upstream] = kernel
@@ -333,6 +338,8 @@ class GroupAggregate(Operator):
             text = f"group_by({keys}).{text}"
         if self.condition is not None:
             text += f" where {self.condition.show()}"
+        if self.even and self.part is not AggregatePhase.STATES:
+            text += ", flushed evenly"
         if self.grid is None:
             return text
         return f"{text} in windows of {self.cell or show_ticks(self.grid.size, self.unit)}"
@@ -345,7 +352,8 @@ _known: WeakKeyDictionary[GroupAggregate, dict[tuple[Schema, ...], PaneKernel]] 
 @fluent
 def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOWN, /, *unnamed: Expr,
               emit: Literal["change", "close"] = "change", fill: bool | Literal["previous"] | Mapping[str, Any] = False,
-              fill_limit: int | None = None, **results: Expr) -> Sequence[Operator]:
+              fill_limit: int | None = None, flush: Literal["close", "even"] = "close",
+              **results: Expr) -> Sequence[Operator]:
     """Reduce the events of each group to one row per snapshot.
 
     See :class:`whimbrel.operators.GroupAggregate`.
@@ -366,6 +374,10 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     fill_limit : int, optional
         With "previous": fill so many windows after the last one with rows, at most. Later ones have the result of
         no rows.
+    flush : {"close", "even"}
+        "even" hands the groups of a finished tumbling window on little by little, while rows of the next one come.
+        The rows and their order stay the same. The last row leaves when the next window ends. Use it where a
+        million groups would otherwise leave in one step.
     """
     if unnamed:
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
@@ -373,6 +385,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
                         hint="Name each result, such as aggregate(n=wb.count()).")
     _check_limit(fill, fill_limit)
     _check(emit, fill, results, [name for name, _ in keys], schema)
+    _check_flush(flush, known)
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
     filling = fill is not False
@@ -387,7 +400,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
     computed = len(plain) < len(results) or bool(constants)
     measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
-    reduce = GroupAggregate(keys=keys, measures=measures)
+    reduce = GroupAggregate(keys=keys, measures=measures, even=flush == "even")
     chain: list[Operator] = [reduce]
     shared = calendar.shared if calendar is not None else grid is not None and grid.tumbling and grid.shared
     each = bool(bounded) or emit == "close" or filling or shared  # a row for each window
@@ -418,6 +431,16 @@ def _check_limit(fill: Any, limit: Any) -> None:
         raise PlanError(f'fill_limit must be an integer of at least 1 and needs fill="previous", got {limit!r}.',
                         where=f"aggregate(fill={fill!r}, fill_limit={limit!r})",
                         hint='Use fill="previous", fill_limit=3 for three windows.')
+
+
+def _check_flush(flush: Any, known: Properties) -> None:
+    """Refuse an even flush where there is no window after which groups leave."""
+    if flush not in ("close", "even"):
+        raise PlanError(f"flush must be 'close' or 'even', got {flush!r}.", where=f"aggregate(flush={flush!r})",
+                        hint='Use "even" for groups that leave little by little.')
+    if flush == "even" and (known.grid is None or not known.grid.tumbling or known.grid.shared):
+        raise PlanError('flush="even" needs a tumbling window directly before aggregate().',
+                        where='aggregate(flush="even")', hint='Put aggregate() after tumbling_window(60).')
 
 
 def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str], schema: Schema) -> None:
