@@ -1,4 +1,4 @@
-"""Grouped aggregation over tumbling windows that hands finished groups on little by little."""
+"""Tumbling windows whose finished groups leave little by little."""
 
 from __future__ import annotations
 
