@@ -16,7 +16,8 @@ def test_each_feed_says_how_it_is_and_what_was_given_up() -> None:
              "weather": FeedStatus("live", phase="catching up", eta_s=9.0),
              "log": FeedStatus("live", lost={"a file was cut": 1}),
              "meters": FeedStatus("live", shed={"sample 0.1": 1200}, dead_letters={"no JSON": 3, "no time": 1})}
-    facts = dict(status_of("running", Metrics(feeds=feeds), None).facts)
+    metrics = Metrics(feeds=feeds, dead_letters={"meters": feeds["meters"].dead_letters})
+    facts = dict(status_of("running", metrics, None).facts)
     assert facts["feed flights"] == "reconnecting in 4 s (attempt 3: refused)"
     assert facts["feed weather"] == "catching up, 9 s to go"
     assert facts["feed meters"] == "live, 4 dead letters, 1,200 shed"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -196,6 +197,8 @@ class Source(ABC):
         Whether its rows lie in memory, so that some of them are found as fast as all.
     remote : bool
         Whether each of its blocks is fetched from another process.
+    malformed : mapping of str to int
+        Malformed rows that its last read, which may still run, has left out so far, by reason.
     sampling : Sampling or None
         The samples that its rows are, if they are on a timebase. Such a source needs no event-time column.
     """
@@ -212,6 +215,7 @@ class Source(ABC):
     as_it_comes: bool = False
     longest: int | None = None
     read_of: str = ""
+    malformed: Mapping[str, int] = MappingProxyType({})
     live: bool = False
     relief: OverloadSignal | None = None
     hidden: tuple[str, ...] = ()

@@ -56,6 +56,8 @@ class Metrics:
         Seconds since the start.
     feeds : mapping of str to FeedStatus
         Status of each feed by name: connection, dead letters, and rows dropped by load shedding.
+    dead_letters : mapping of str to mapping of str to int
+        Messages of feeds and lines of files that are no rows, by source and reason.
     sink_error : str
         Why the sink is retrying now, such as brokers that are unreachable; empty otherwise.
     steps : tuple of Step
@@ -83,6 +85,7 @@ class Metrics:
     evicted_rows: int = 0
     elapsed_s: float = 0.0
     feeds: Mapping[str, FeedStatus] = field(default_factory=dict, hash=False)
+    dead_letters: Mapping[str, Mapping[str, int]] = field(default_factory=dict, hash=False)
     sink_error: str = ""
     steps: tuple[OperatorMetrics, ...] = ()
 

@@ -235,6 +235,7 @@ class Answer:
             evicted_rows=self._forgotten,
             elapsed_s=now - self._began,
             feeds={} if self._reader is None else self._reader.feeds(self.sources),
+            dead_letters={} if self._reader is None else self._reader.dead_letters(self.sources),
             steps=self._steps(buffered),
         )
 

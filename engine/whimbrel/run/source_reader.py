@@ -64,6 +64,7 @@ class SourceReader:
         self._quiet = False
         self._offsets: dict[int, Any] = {}
         self._states: dict[int, FeedStatus] = {}
+        self._malformed: dict[int, dict[str, int]] = {}
         self._reached: dict[int, int] = {}
         self._reliefs: dict[OverloadSignal, OverloadSignal] = {}
         self._bounds = [statistics_watermark(source) for source in pipeline.sources]
@@ -157,12 +158,26 @@ class SourceReader:
         for number, reading in self._readings.items():
             reading.unworked = len(self._rest.get(number, ()))
             self._states[number] = reading.state
-        found: dict[str, FeedStatus] = {}
+        return {name: self._states[number] for number, name in self._named(self._states.keys() & sources)}
+
+    def dead_letters(self, sources: Collection[int]) -> dict[str, dict[str, int]]:
+        """Dead letters of feeds and files among these sources, by name and reason."""
+        self.feeds(())
+        for number in self._streams.keys() & sources:
+            if number not in self._states and (malformed := _malformed(self.pipeline.sources[number])):
+                self._malformed[number] = malformed
+        counts = self._malformed | {number: dict(state.dead_letters) for number, state in self._states.items()
+                                    if state.dead_letters}
+        return {name: counts[number] for number, name in self._named(counts.keys() & sources)}
+
+    def _named(self, numbers: Collection[int]) -> list[tuple[int, str]]:
+        """Sources and their names; others of one name are numbered."""
         same = Counter[str]()
-        for number in sorted(self._states.keys() & sources):
+        found = []
+        for number in sorted(numbers):
             name = self.pipeline.sources[number].name
             same[name] += 1
-            found[name if same[name] == 1 else f"{name} ({same[name]})"] = self._states[number]
+            found.append((number, name if same[name] == 1 else f"{name} ({same[name]})"))
         return found
 
     @property
@@ -212,7 +227,7 @@ class SourceReader:
                 try:
                     batch = next(stream)
                 except StopIteration:
-                    self.feeds(())
+                    self.dead_letters(self._streams.keys())
                     self._offsets = self.offsets
                     _close(self._streams.pop(number))
                     return self.pipeline.finish(number)
@@ -324,7 +339,7 @@ class SourceReader:
 
     def close(self) -> None:
         """Let go of the sources."""
-        self.feeds(())
+        self.dead_letters(self._streams.keys())
         self._close_streams()
         if self.follower is not None:
             self.follower.leave()
@@ -337,3 +352,13 @@ class SourceReader:
 def _close(stream: Iterator[Batch | None]) -> None:
     if isinstance(stream, Generator | ReplayReader | FeedReader):
         stream.close()
+
+
+def _malformed(source: Source) -> dict[str, int]:
+    """Malformed rows of the latest read of a source, or of the one that it reads."""
+    inner: Source | None = source
+    while inner is not None:
+        if inner.malformed:
+            return dict(inner.malformed)
+        inner = getattr(inner, "source", None)
+    return {}

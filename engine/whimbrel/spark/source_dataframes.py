@@ -10,6 +10,7 @@ import pyarrow as pa
 from whimbrel.connect import ArrowSource, ParquetSource
 from whimbrel.connect.files.data_file import RemoteFile
 from whimbrel.connect.table_formats.delta_source import DeltaSource
+from whimbrel.connect.table_formats.iceberg_source import IcebergSource
 from whimbrel.errors import PlanError, SchemaError
 from whimbrel.plan import Source
 from whimbrel.spark.errors import failure
@@ -66,9 +67,9 @@ def _read(source: ParquetSource, spark: SparkSession, where: str) -> DataFrame:
     from pyspark.errors import PySparkException
     from pyspark.sql.functions import lit
 
-    if isinstance(source, DeltaSource):
-        raise PlanError(f"Spark cannot read {source.name} by its files, because the log of the table names them.",
-                        where=where, hint='Use wb.from_spark(spark.read.format("delta").load(...)).')
+    if isinstance(source, (DeltaSource, IcebergSource)):
+        raise PlanError(f"Spark cannot read {source.name} by its files, because the metadata of the table names them.",
+                        where=where, hint='Use wb.from_spark(...) with a DataFrame of the table.')
     if any(isinstance(path, RemoteFile) for path in source.paths):
         raise PlanError(f"Spark cannot use the credentials with which {source.name} was opened.", where=where,
                         hint="Use wb.from_spark(spark.read.parquet(...)), with credentials of Spark.")

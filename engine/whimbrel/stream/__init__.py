@@ -36,7 +36,7 @@ from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
 from whimbrel.stream.read_packets import read_pcap
 from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
-from whimbrel.stream.read_tables import from_sql, read_delta
+from whimbrel.stream.read_tables import from_sql, read_delta, read_iceberg
 from whimbrel.stream.recurrences import ema, iir
 from whimbrel.stream.restore import restore
 from whimbrel.stream.sample_filters import fir
@@ -110,6 +110,7 @@ __all__ = [
     "read_csv",
     "read_delta",
     "read_edf",
+    "read_iceberg",
     "read_ipc",
     "read_json",
     "read_parquet",

@@ -30,6 +30,8 @@ from whimbrel.connect.feeds.signals.udp import UdpFeed
 from whimbrel.connect.feeds.signals.waves import WavesFeed
 from whimbrel.connect.feeds.socket import SocketFeed
 from whimbrel.connect.feeds.synthetic import SyntheticFeed
+from whimbrel.connect.feeds.tables.delta_feed import DeltaFeed
+from whimbrel.connect.feeds.tables.iceberg_feed import IcebergFeed
 from whimbrel.connect.feeds.websocket import WebSocketFeed
 from whimbrel.connect.packets.flow_feed import FlowFeed
 from whimbrel.connect.packets.packet_feed import PacketFeed
@@ -96,10 +98,12 @@ def samples_of(feed: Stream, samples: str | Sequence[str], *, rate: Rate, jitter
 
 
 audio = _stream_of(SoundCardFeed)
+delta = _stream_of(DeltaFeed)
 directory = _stream_of(DirectoryFeed)
 sse = _stream_of(SseFeed)
 flight = _stream_of(FlightFeed)
 http = _stream_of(HttpFeed)
+iceberg = _stream_of(IcebergFeed)
 iterator = _stream_of(IteratedFeed)
 kafka = _stream_of(KafkaFeed)
 lsl = _stream_of(LslFeed)
@@ -153,9 +157,9 @@ def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-l
 
 
 __all__ = ["Avro", "Conflate", "Csv", "FeedStatus", "HybridSource", "Overload", "Protobuf", "Sample", "WidenHop",
-           "audio", "dead_letters", "directory", "flight", "http", "iterator", "kafka", "lsl", "mqtt", "nats",
-           "netflow", "pcap", "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse", "synthetic", "tail",
-           "udp", "waves", "websocket"]
+           "audio", "dead_letters", "delta", "directory", "flight", "http", "iceberg", "iterator", "kafka", "lsl",
+           "mqtt", "nats", "netflow", "pcap", "postgres", "postgres_cdc", "redis", "samples_of", "socket", "sse",
+           "synthetic", "tail", "udp", "waves", "websocket"]
 
 
 if not TYPE_CHECKING:  # type checkers know the names

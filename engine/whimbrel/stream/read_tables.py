@@ -10,6 +10,7 @@ from whimbrel.clock import Duration
 from whimbrel.connect import PartitionWatermarks
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.table_formats.delta_source import DeltaSource
+from whimbrel.connect.table_formats.iceberg_source import IcebergSource
 from whimbrel.connect.tables.sql_query import SqlQuery
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
@@ -52,6 +53,54 @@ def read_delta(path: FilePath, *, time: str, end: str | None = None, arrival: st
     return Stream(Node(DeltaSource(path, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                                    late=late, partition=partition, name=name, version=version, timestamp=timestamp,
                                    storage_options=storage_options)))
+
+
+def read_iceberg(table: Any, catalog: Any = None, *, time: str, end: str | None = None, arrival: str | None = None,
+                 reorder_latency: Duration | None = None, late: str | None = None,
+                 partition: str | PartitionWatermarks | None = None, name: str | None = None,
+                 snapshot_id: int | None = None, timestamp: str | datetime | None = None) -> Stream:
+    """Create a stream from an Iceberg table. Needs ``whimbrel[iceberg]``.
+
+    Only the metadata and the footers of data files are read now.
+
+    Parameters
+    ----------
+    table : str, path or pyiceberg.table.Table
+        A name in the catalog, such as ``"sales.orders"``, the file of the table's metadata, or a table.
+    catalog : str, mapping of str to str, or pyiceberg.catalog.Catalog, optional
+        A configured name, properties such as ``{"type": "sql", "uri": "sqlite:///catalog.db"}``, or a catalog. A name
+        of a table needs it.
+    time : str
+        The event-time column.
+    end, arrival, late, partition, name
+        As in :func:`whimbrel.read_parquet`.
+    reorder_latency : str, timedelta or int, optional
+        Default: a table has no order, so its rows are sorted in memory. Use 0 if the rows of its files are in order.
+    snapshot_id : int, optional
+        Default: the newest snapshot.
+    timestamp : str or datetime, optional
+        The snapshot that was current then.
+
+    Notes
+    -----
+    Conditions skip files and row groups by their statistics. Tables whose rows were deleted by position or value, and
+    columns that were renamed, are refused.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile, whimbrel as wb
+    >>> from pyiceberg.catalog import load_catalog
+    >>> folder = tempfile.mkdtemp()
+    >>> catalog = load_catalog("demo", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}")
+    >>> catalog.create_namespace("sales")
+    >>> orders = pa.table({"at": [1, 2], "x": [10, 20]})
+    >>> catalog.create_table("sales.orders", orders.schema).append(orders)
+    >>> wb.read_iceberg("sales.orders", catalog, time="at").select("x").collect()["x"].to_pylist()
+    [10, 20]
+    """
+    return Stream(Node(IcebergSource(table, catalog, time=time, end=end, arrival=arrival,
+                                     reorder_latency=reorder_latency, late=late, partition=partition, name=name,
+                                     snapshot_id=snapshot_id, timestamp=timestamp)))
 
 
 def from_sql(query: str, connection: Any, *, time: str, end: str | None = None, arrival: str | None = None,

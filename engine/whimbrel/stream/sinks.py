@@ -8,6 +8,7 @@ from whimbrel.connect.sinks import (
     BlocksSink,
     CsvSink,
     DeltaSink,
+    IcebergSink,
     IpcSink,
     JsonSink,
     KafkaSink,
@@ -25,6 +26,7 @@ audio = AudioSink
 blocks = BlocksSink
 csv = CsvSink
 delta = DeltaSink
+iceberg = IcebergSink
 ipc = IpcSink
 json = JsonSink
 kafka = KafkaSink
@@ -36,8 +38,8 @@ redis = RedisSink
 webhook = WebhookSink
 
 __all__ = [
-    "Sink", "audio", "blocks", "csv", "delta", "ipc", "json", "kafka", "mqtt", "nats", "parquet", "postgres", "redis",
-    "webhook",
+    "Sink", "audio", "blocks", "csv", "delta", "iceberg", "ipc", "json", "kafka", "mqtt", "nats", "parquet", "postgres",
+    "redis", "webhook",
 ]
 
 if not TYPE_CHECKING:  # type checkers know the names

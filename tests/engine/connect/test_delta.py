@@ -185,3 +185,39 @@ def test_a_table_of_a_bucket_is_written_and_read_without_showing_its_key(tmp_pat
         assert not any(b"sEcReT" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
         with pytest.raises(SourceError, match="There is no Delta table in 's3://lake/none'"):
             wb.read_delta("s3://lake/none", time="at", storage_options=options)
+
+
+KEYS = {"i": pa.int32(), "s": pa.string(), "d": pa.date32(), "b": pa.bool_(), "t": pa.timestamp("us", "UTC"),
+        "n": pa.timestamp("us")}
+VALUES: dict[str, list[Any]] = {
+    "i": [-5, None, 7], "s": ["a/b=c d%20", None, "ü"], "d": [dt.date(2024, 2, 29), None, dt.date(1969, 12, 31)],
+    "b": [True, None, False],
+    "t": [dt.datetime(2024, 1, 1, 1, 2, 3, 4, dt.UTC), None, dt.datetime(1902, 1, 1, tzinfo=dt.UTC)],
+    "n": [dt.datetime(2024, 1, 1, 1, 2, 3, 4), None, dt.datetime(2024, 1, 1)]}
+
+
+@pytest.mark.parametrize("by", [*([each] for each in KEYS), ["i", "s"]], ids="-".join)
+def test_a_table_is_partitioned_by_values_of_columns(by: list[str], tmp_path: Path) -> None:
+    schema = pa.schema({"at": pa.int64(), **{name: KEYS[name] for name in by}})
+    rows = [{"at": at, **{name: VALUES[name][(at + 2 * shift) % 3] for shift, name in enumerate(by)}}
+            for at in range(90)]
+    sink, token = wb.sinks.delta(tmp_path / "t", partition_by=by), None
+    for first in range(0, 90, 30):
+        sink.run = "run"
+        sink.open(schema, first, token)
+        sink.write(pa.RecordBatch.from_pylist(rows[first : first + 30], schema))
+        token = sink.prepare()
+        sink.commit(token)
+        sink = wb.sinks.delta(tmp_path / "t")  # the table keeps its partitions
+    assert DeltaTable(tmp_path / "t").metadata().partition_columns == by
+    assert sorted(DeltaTable(tmp_path / "t").to_pyarrow_table().to_pylist(), key=lambda row: row["at"]) == rows
+    log = wb.read_delta(tmp_path / "t", time="at")
+    assert log.collect().select(by).to_pylist() == [{name: row[name] for name in by} for row in rows]
+    assert "6 of 9 row groups" in str(log.where(col(by[0]) == VALUES[by[0]][2]).explain())
+
+
+def test_columns_that_cannot_partition_are_named(tmp_path: Path) -> None:
+    with pytest.raises(SinkError, match="partition_by must name columns of the result, got 'day'"):
+        wb.sinks.delta(tmp_path, partition_by=["day"]).open(SCHEMA, 0, None)
+    with pytest.raises(SinkError, match=r"Column 'x' of the table .* is double, by which"):
+        wb.sinks.delta(tmp_path, partition_by=["x"]).open(pa.schema({"at": pa.int64(), "x": pa.float64()}), 0, None)

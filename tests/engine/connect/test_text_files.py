@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as python_csv
 import datetime as dt
 import gzip
 import json
@@ -18,6 +19,7 @@ from pyarrow import csv, feather, ipc
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.errors import DisorderError, PlanError, SchemaError, SourceError
+from whimbrel_workbench.sessions.run_status import status_of
 
 
 def rows(log: wb.Stream, *columns: str) -> list[Any]:
@@ -93,6 +95,21 @@ def test_lines_that_are_no_rows_are_dead_letters(tmp_path: Path, end: str) -> No
     assert letters["message"].to_pylist() == [b"2,ten,b", b"3,30", b"4,40,d,more", b'8,"80']
     assert letters["reason"].to_pylist()[1:3] == ["2 values for 3 columns", "4 values for 3 columns"]
     assert log.node.op.malformed.total() == 4
+
+
+def test_metrics_count_dead_letters_by_source_and_reason(tmp_path: Path) -> None:
+    text, reason = "at,x\n1,1\n2,two\n3,3,3\n4\n5,five\n", "3 values for 2 columns"
+    log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", schema={"x": "int64"})
+    (tmp_path / "no").mkdir()
+    clean = wb.read_csv(written(tmp_path / "no" / "clean.csv", "at,x\n1,1\n"), time="at", schema={"x": "int64"})
+    feed = wb.feeds.iterator(lambda: [{"at": 1, "x": 1}, {"at": "soon", "x": 2}], time="at", name="log",
+                             schema={"at": "int64", "x": "int64"})
+    with log.where(col.x > 0).union(clean).union(feed).start() as run:
+        assert run.wait(20)
+        found = run.metrics.dead_letters
+        assert {name: sum(each.values()) for name, each in found.items()} == {"log": 4, "log (2)": 1}
+        assert found["log"][reason] == 1
+    assert dict(status_of("finished", run.metrics, None).facts)["dead letters"].startswith("5: ")
 
 
 def test_left_out_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -261,3 +278,48 @@ def test_times_of_a_zone_are_inferred_and_options_are_checked(tmp_path: Path) ->
         wb.read_csv(file, time="at", timezone="Mars")
     with pytest.raises(PlanError, match="time_format must be a format of strptime, got 'day'"):
         wb.read_csv(file, time="at", time_format="day")
+
+
+BREAKS = ["", "a\nb", "\n", '"', 'x "y" z', "a,b", "end\n", "\nbegin", 'quote"\n"', "a\r\nb", "plain",
+          '5" pipe', "ü\n\n\nx"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("block_bytes", [*range(1, 40, 3), 997, 1 << 20])
+def test_values_in_quotes_may_have_line_ends_wherever_blocks_are_cut(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, block_bytes: int) -> None:
+    rng = np.random.default_rng(block_bytes)
+    wanted = [(at, BREAKS[rng.integers(len(BREAKS))], at / 4, BREAKS[rng.integers(len(BREAKS))]) for at in range(120)]
+    with (tmp_path / "log.csv").open("w", newline="", encoding="utf-8") as out:
+        writer = python_csv.writer(out, lineterminator=end)
+        writer.writerows([("at", "k", "x", "m"), *wanted])
+    monkeypatch.setattr("whimbrel.connect.file_formats.text_blocks._BLOCK_BYTES", block_bytes)
+    log = wb.read_csv(tmp_path / "log.csv", time="at")
+    found = log.select("at", "k", "x", "m").collect()
+    assert [tuple(row.values())[2:] for row in found.to_pylist()] == [
+        (at, k or None, x, m or None) for at, k, x, m in wanted]
+    assert wb.dead_letters(log).collect().num_rows == 0
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2, 3, 5, 8, 13, 21, 34, 1 << 20])
+def test_a_stray_quote_costs_its_own_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    monkeypatch.setattr("whimbrel.connect.file_formats.text_blocks._BLOCK_BYTES", block_bytes)
+    text = ('at,x,k\n1,1,"a\nb"\n2,2,"open\n3,3,c\n4,4,"d"\n5,five,"e\nf"\n6,6,g,"h\ni"\n7,7,"j\nk"\n'
+            '8,8,5" pipe\n9,9,"l""\n10,10,m\n')
+    log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", schema={"x": "int64"})
+    assert rows(log, "at", "k") == [
+        {"at": 1, "k": "a\nb"}, {"at": 3, "k": "c"}, {"at": 4, "k": "d"}, {"at": 7, "k": "j\nk"},
+        {"at": 8, "k": '5" pipe'}, {"at": 10, "k": "m"}]
+    letters = wb.dead_letters(log).collect()
+    assert list(zip(letters["line"].to_pylist(), letters["message"].to_pylist(), strict=True)) == [
+        (4, b'2,2,"open'), (7, b'5,five,"e\nf"'), (9, b'6,6,g,"h'), (10, b'i"'), (14, b'9,9,"l""')]
+
+
+def test_an_open_quote_takes_in_only_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whimbrel.connect.file_formats.csv_records.MAX_RECORD_BYTES", 50)
+    text = "at,k\n1,\"" + "x\n" * 22 + '"\n2,"' + "y\n" * 24 + '"\n3,c\n'
+    for block_bytes in (7, 30, 1 << 20):
+        monkeypatch.setattr("whimbrel.connect.file_formats.text_blocks._BLOCK_BYTES", block_bytes)
+        log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", schema={"k": "string"})
+        assert rows(log, "at", "k") == [{"at": 1, "k": "x\n" * 22}, {"at": 3, "k": "c"}]
+        assert wb.dead_letters(log).collect()["line"].to_pylist() == [*range(25, 50)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as python_csv
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,9 @@ from pyarrow import csv
 from whimbrel.batch import Mask
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, decode
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
-from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.file_formats.text_blocks import text_blocks
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 from whimbrel.connect.files.data_file import DataFile
 
@@ -48,45 +50,65 @@ class CsvFiles(FileFormat):
         self._delimiter, self._names, self._given, self._times = delimiter, names, given, times
 
     def schema(self, file: DataFile) -> pa.Schema:
-        lines = first_lines(file)
-        names = self._header(lines)
-        rows = lines if self._names is not None else lines[1:]
+        names, _, text = self._begun(next((block for _, block in text_blocks(file, _ignored) if block.strip()), b""))
         types = {field.name: field.type for field in self._given if field.name in names}
-        text = b"\n".join(rows) + b"\n"
         try:
-            found = _read(text, names, types, self._delimiter, self._times, skip=[]) if rows else pa.table(
+            found = self._sample(text, names, types) if text else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})
         except pa.ArrowInvalid:  # values that do not fit a given type
-            found = _read(text, names, {}, self._delimiter, self._times, skip=[])
+            found = self._sample(text, names, {})
         return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
 
     def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
         lines: _CsvLines | None = None
-        header = self._names is None
-        for number, text in text_blocks(file, report):
+        left, line = b"", 1
+        for number, block in text_blocks(file, report):
+            text = block
             if lines is None:
-                lines = _CsvLines(self._header(first_lines(file)), self._delimiter, self._times)
-            first = 0
-            if header:
-                while not text[first : text.index(b"\n", first)].strip():
-                    first = text.index(b"\n", first) + 1
-                    number += 1  # noqa: PLW2901 - the block begins after its header
-                first, header = text.index(b"\n", first) + 1, False
-                number += 1  # noqa: PLW2901
-            if first < len(text):
-                yield from lines.rows(text[first:], number, fields, report).to_batches()
+                if not block.strip():
+                    continue
+                names, line, text = self._begun(block)
+                line += number - 1
+                lines = _CsvLines(names, self._delimiter, self._times)
+            elif not left:
+                line = number
+            text = left + text
+            rows, taken = lines.rows(text, line, fields, report, ends=False)
+            yield from rows.to_batches()
+            left, line = text[taken:], line + text.count(b"\n", 0, taken)
+        if left and lines is not None:
+            rows, _ = lines.rows(left, line, fields, report, ends=True)
+            yield from rows.to_batches()
 
-    def _header(self, lines: Sequence[bytes]) -> list[str]:
+    def _begun(self, text: bytes) -> tuple[list[str], int, bytes]:
+        """Names of the columns, the number of the first line after the header, and the text from there on."""
         if self._names is not None:
-            return list(self._names)
-        if not lines:
+            return list(self._names), 1, text
+        number, first = 1, 0
+        while first < len(text) and not text[first : text.index(b"\n", first)].strip():
+            first = text.index(b"\n", first) + 1
+            number += 1
+        if first == len(text):
             raise UnreadableError("it has no header line")
-        text = lines[0].decode("utf-8", errors="replace")
-        names = next(python_csv.reader([text], delimiter=self._delimiter), [])
+        end = text.index(b"\n", first)
+        header = text[first:end].removesuffix(b"\r").decode("utf-8", errors="replace")
+        names = next(python_csv.reader([header], delimiter=self._delimiter), [])
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
-        return names
+        return names, number + 1, text[end + 1:]
+
+    def _sample(self, text: bytes, names: list[str], types: dict[str, pa.DataType]) -> pa.Table:
+        """The first rows, for their types."""
+        skip: list[csv.InvalidRow] = []
+        found = None
+        with suppress(*UNREADABLE):
+            found = _read(text, names, types, self._delimiter, self._times, skip=skip)
+        if found is not None and found.num_rows + len(skip) == text.count(b"\n"):
+            return found
+        rows, _ = RecordSplitter(self._delimiter, len(names)).split(text, ends=False)
+        whole = b"".join([row.text + b"\n" for row in rows])
+        return _read(whole or b"\n", names, types, self._delimiter, self._times, skip=[], together=True)
 
 
 class _CsvLines(Format):
@@ -94,22 +116,30 @@ class _CsvLines(Format):
 
     def __init__(self, names: Sequence[str], delimiter: str, times: TextTimes) -> None:
         self._names, self._delimiter, self._times = names, delimiter, times
+        self._records = RecordSplitter(delimiter, len(names))
         self._end = delimiter.encode() * (len(names) - 1) + b"\n"  # an open quote takes in the next line
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         return _read(b"\n".join(sample) + b"\n", self._names, {}, self._delimiter, self._times, skip=[]).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
-        return self._block(b"\n".join(messages) + b"\n", len(messages), schema), np.ones(len(messages), np.int64)
+        text = b"\n".join(messages) + b"\n"
+        together = text.count(b"\n") > len(messages)
+        return self._block(text, len(messages), schema, together=together), np.ones(len(messages), np.int64)
 
-    def rows(self, text: bytes, number: int, schema: pa.Schema, report: Report) -> pa.Table:
-        """Rows of complete lines: parsed together if each line is a row, else malformed lines are left out."""
+    def rows(self, text: bytes, number: int, schema: pa.Schema, report: Report, *, ends: bool) -> tuple[pa.Table, int]:
+        """Rows of complete lines, and how many bytes of them were taken.
+
+        They are parsed together if each line is a row. Else malformed lines are left out. A row that is open at the end
+        is left for the next text, if there is one.
+        """
         try:
-            return self._block(text, text.count(b"\n"), schema)
+            return self._block(text, text.count(b"\n"), schema), len(text)
         except UNREADABLE:
-            pass
-        numbered = lines_of(text)
+            numbered, taken = self._records.split(text, ends=ends)
         lines = [line for _, line in numbered]
+        if not lines:
+            return schema.empty_table(), taken
         suspect = self._suspect(lines, schema)
         good, rest = np.flatnonzero(~suspect), np.flatnonzero(suspect)
         try:
@@ -121,12 +151,13 @@ class _CsvLines(Format):
             at, line = numbered[rest[index]]
             report(MalformedLine(number + at, why, line))
         order = np.argsort(np.concatenate([good, rest[found.each > 0]]), kind="stable")
-        return pa.concat_tables([rows, found.rows]).take(order).combine_chunks()
+        return pa.concat_tables([rows, found.rows]).take(order).combine_chunks(), taken
 
-    def _block(self, text: bytes, lines: int, schema: pa.Schema) -> pa.Table:
+    def _block(self, text: bytes, lines: int, schema: pa.Schema, *, together: bool = False) -> pa.Table:
         types = {field.name: field.type for field in schema}
         alone = len(self._names) == 1  # an empty line is a value then
-        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter, self._times)
+        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter, self._times,
+                     together=together)
         if rows.num_rows != lines + (not alone):
             raise UnreadableError(_NOT_ONE)
         return rows.slice(0, lines).select(schema.names)
@@ -138,7 +169,7 @@ class _CsvLines(Format):
         text = b"\n".join(lines) + b"\n" + self._end
         suspect = np.ones(len(lines), np.bool_)
         try:
-            values = _read(text, self._names, types, self._delimiter, self._times, skip=skip)
+            values = _read(text, self._names, types, self._delimiter, self._times, skip=skip, together=True)
         except pa.ArrowException:
             return suspect
         if values.num_rows + len(skip) != len(lines) + 1:
@@ -188,8 +219,11 @@ def _wide(values: pa.ChunkedArray) -> pa.DataType:
 
 
 def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], delimiter: str, times: TextTimes,
-          skip: list[csv.InvalidRow] | None = None) -> pa.Table:
-    """Parse lines; with `skip`, rows of other numbers of values are put there."""
+          skip: list[csv.InvalidRow] | None = None, *, together: bool = False) -> pa.Table:
+    """Parse lines; with `skip`, rows of other numbers of values are put there.
+
+    With `together`, values in quotes may have line ends, which takes longer.
+    """
     def skipped(row: csv.InvalidRow) -> str:
         assert skip is not None
         skip.append(row)
@@ -199,7 +233,8 @@ def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], deli
         rows = csv.read_csv(
             pa.BufferReader(text),
             read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
-            parse_options=csv.ParseOptions(delimiter=delimiter, ignore_empty_lines=len(names) > 1,
+            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=together,
+                                           ignore_empty_lines=len(names) > 1,
                                            invalid_row_handler=None if skip is None else skipped),
             convert_options=csv.ConvertOptions(timestamp_parsers=times.parsers, column_types={
                 name: times.written(type_) for name, type_ in types.items()}))
@@ -223,3 +258,7 @@ def _nulled(chunk: pa.Array) -> pa.Array:
     ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
     empty = ends[1:] == ends[:-1]
     return pc.if_else(pa.array(empty), pa.scalar(None, chunk.type), chunk) if empty.any() else chunk
+
+
+def _ignored(_: MalformedLine) -> None:
+    """Malformed lines of a sample are reported when they are read."""

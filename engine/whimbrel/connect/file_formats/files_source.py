@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -56,11 +57,6 @@ class FilesSource(ColumnarSource):
     filesystem : pyarrow.fs.FileSystem or fsspec.AbstractFileSystem, optional
         As in :func:`~whimbrel.connect.files.located_files.located_files`.
 
-    Attributes
-    ----------
-    malformed : Counter of str
-        Malformed lines of the last complete read, by reason.
-
     Raises
     ------
     SourceError
@@ -87,7 +83,6 @@ class FilesSource(ColumnarSource):
         self._held = {file: schema.names for file, schema in schemas.items()}
         self._types = schemas
         self._whole = len(self.paths)
-        self.malformed: Counter[str] = Counter()
         super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or found.name or self.paths[0].stem, rows=None, where=self._where,
                          partition=partition)
@@ -118,17 +113,18 @@ class FilesSource(ColumnarSource):
                 yield file, found
 
     def _record_batches(self, columns: list[str], offset: int) -> Generator[pa.RecordBatch]:
-        reasons: Counter[str] = Counter()
+        self.malformed = reasons = Counter[str]()
+        lock = threading.Lock()  # two files are read at a time
 
         def counted(line: MalformedLine) -> None:
-            reasons[line.reason] += 1
+            with lock:
+                reasons[line.reason] += 1
 
         with closing(read_ahead([self._rows_of(file, counted) for file in self.paths])) as batches:
             for rows in batches:
                 if offset < rows.num_rows:
                     yield rows.slice(offset).select(columns)
                 offset = max(0, offset - rows.num_rows)
-        self.malformed = reasons
         if reasons:
             (most, _), *_ = reasons.most_common(1)
             _LOG.warning("%s: %s malformed lines were left out (%s); wb.dead_letters(log) shows them.", self.name,

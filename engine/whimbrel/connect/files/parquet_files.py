@@ -168,6 +168,12 @@ class ParquetFiles:
             before = file
         return ""
 
+    @property
+    def stored_schemas(self) -> list[pa.Schema]:
+        """Different schemas of the files, with the ids of their fields as their writers gave them."""
+        return list({str(schema): schema for schema in (footer.schema.to_arrow_schema() for footer in self._footers)
+                     }.values())
+
     @cached_property
     def int96(self) -> frozenset[str]:
         """Columns of the legacy 96-bit timestamps: moments in UTC by convention, though they come without a zone."""

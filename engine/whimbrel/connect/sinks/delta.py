@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,8 +15,10 @@ from pyarrow import parquet
 
 from whimbrel.connect.addresses import shown_address, without_secrets
 from whimbrel.connect.files.paths import FilePath, address_of
+from whimbrel.connect.sinks.delta_partitions import is_partition_type, partitioned
 from whimbrel.connect.table_formats.delta_table import delta_library
-from whimbrel.connect.validation import check_path
+from whimbrel.connect.table_formats.stored_types import delta_schema
+from whimbrel.connect.validation import check_path, column_names
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
 
@@ -37,17 +39,22 @@ class DeltaSink(Sink):
         The folder of the table, or its address, such as ``s3://bucket/table``.
     storage_options : mapping of str to str, optional
         Options of the storage, such as credentials. They are in no error, log or checkpoint.
+    partition_by : sequence of str, optional
+        Columns by whose values a new table is partitioned. A table that exists keeps its own partitions. Delta reads an
+        empty text of such a column as null.
     """
 
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
 
-    def __init__(self, path: FilePath, *, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, path: FilePath, *, storage_options: Mapping[str, str] | None = None,
+                 partition_by: Sequence[str] = ()) -> None:
         self._library = delta_library("sinks.delta()")
         check_path("path", path, where="sinks.delta(...)")
         address = address_of(path)
         self._path = address or str(Path(path).expanduser())
         self.name, self._local = shown_address(self._path), address is None
         self._options = None if storage_options is None else dict(storage_options)
+        self._partition_by = column_names("partition_by", partition_by, where=self._where)
         self._parts: list[pa.RecordBatch] = []
         self._files: list[dict[str, Any]] = []
 
@@ -57,6 +64,10 @@ class DeltaSink(Sink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._parts, self._files, self._buffered, self._rows = [], [], 0, rows
+        for name in self._partition_by:
+            if name not in schema.names:
+                raise SinkError(f"partition_by must name columns of the result, got {name!r}.", where=self._where,
+                                hint=f"Its columns are {', '.join(schema.names)}.")
         try:
             self._table = self._opened(schema)
             self._check_columns(schema)
@@ -91,9 +102,10 @@ class DeltaSink(Sink):
             if (self._table.transaction_version(self.run) or 0) < token["rows"]:
                 action = self._library.transaction.AddAction
                 self._table.create_write_transaction(
-                    [action(**file, partition_values={}, data_change=True) for file in token["files"]], mode="append",
-                    schema=self._table.schema(), commit_properties=self._library.CommitProperties(
-                        app_transactions=[self._library.Transaction(self.run, token["rows"])]))
+                    [action(**{"partition_values": {}, **file}, data_change=True) for file in token["files"]],
+                    mode="append", schema=self._table.schema(), partition_by=self._partitions,
+                    commit_properties=self._library.CommitProperties(app_transactions=[
+                        self._library.Transaction(self.run, token["rows"])]))
                 self._table.update_incremental()
         except (self._library.exceptions.DeltaError, OSError) as error:
             raise self._failed(error) from None
@@ -109,14 +121,18 @@ class DeltaSink(Sink):
         except self._library.exceptions.TableNotFoundError:
             if self._local:
                 Path(self._path).mkdir(parents=True, exist_ok=True)
-            return tables.create(self._path, _stored(schema), storage_options=self._options)
+            return tables.create(self._path, delta_schema(schema), storage_options=self._options,
+                                 partition_by=list(self._partition_by) or None)
 
     def _check_columns(self, schema: pa.Schema) -> None:
         there = pa.schema(self._table.schema().to_arrow())
-        if self._table.metadata().partition_columns:
-            raise SinkError(f"The table {self.name!r} has partitions, which sinks.delta cannot write.",
-                            where=self._where, hint="Use a table without partitions.")
-        for field in _stored(schema):
+        self._partitions = list(self._table.metadata().partition_columns)
+        for name in self._partitions:
+            if name in there.names and not is_partition_type(there.field(name).type):
+                raise SinkError(f"Column {name!r} of the table {self.name!r} is {there.field(name).type}, by which "
+                                "sinks.delta cannot partition.", where=self._where,
+                                hint="Partition by integers, texts, dates, times or booleans.")
+        for field in delta_schema(schema):
             if field.name not in there.names or there.field(field.name).type != field.type:
                 found = str(there.field(field.name).type) if field.name in there.names else "missing"
                 raise SinkError(f"Column {field.name!r} of the result is {field.type}, and {found} in the table "
@@ -127,14 +143,18 @@ class DeltaSink(Sink):
         if not self._buffered:
             return
         rows = pa.Table.from_batches(self._parts)
-        rows = rows.cast(_stored(rows.schema), safe=False)
-        name = f"part-{self.run}-{self._rows:015}-{self._rows + rows.num_rows:015}.parquet"
+        rows = rows.cast(delta_schema(rows.schema), safe=False)
+        stem = f"part-{self.run}-{self._rows:015}-{self._rows + rows.num_rows:015}"
+        files = []
         try:
-            size = self._stored_file(name, rows)
+            for number, (values, part) in enumerate(partitioned(rows, self._partitions)):
+                name = f"{stem}-{number}.parquet" if self._partitions else f"{stem}.parquet"
+                files.append({"path": name, "size": self._stored_file(name, part), "partition_values": values,
+                              "modification_time": time.time_ns() // 1_000_000,
+                              "stats": json.dumps(_statistics(part), default=str)})
         except OSError as error:
             raise self._failed(error) from None
-        self._files.append({"path": name, "size": size, "modification_time": time.time_ns() // 1_000_000,
-                            "stats": json.dumps(_statistics(rows), default=str)})
+        self._files += files
         self._rows += rows.num_rows
         self._parts, self._buffered = [], 0
 
@@ -158,23 +178,6 @@ class DeltaSink(Sink):
     def _failed(self, error: Exception) -> SinkError:
         return SinkError(f"Cannot write to {self.name!r}: {without_secrets(error)}", where=self._where,
                          hint=f"Check the path, its permissions and the options of the storage. {self.again}")
-
-
-def _stored(schema: pa.Schema) -> pa.Schema:
-    """Types of a Delta table: signed integers, microseconds, no dictionaries."""
-    return pa.schema([pa.field(field.name, _stored_type(field.type)) for field in schema])
-
-
-def _stored_type(type_: pa.DataType) -> pa.DataType:
-    if pa.types.is_dictionary(type_):
-        return _stored_type(type_.value_type)
-    if pa.types.is_timestamp(type_):
-        return pa.timestamp("us", None if type_.tz is None else "UTC")
-    if pa.types.is_unsigned_integer(type_):
-        return {8: pa.int16(), 16: pa.int32()}.get(type_.bit_width, pa.int64())
-    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
-        return pa.string()
-    return pa.int64() if pa.types.is_duration(type_) else type_
 
 
 def _statistics(rows: pa.Table) -> dict[str, Any]:

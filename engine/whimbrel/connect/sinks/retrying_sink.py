@@ -24,6 +24,14 @@ _ANSWER_S = 10.0
 _HOLD_S, _GRACE_S, _CLOSE_S = 0.5, 5.0, 1.0
 
 
+class BusyServerError(OSError):
+    """A server that asks to be left alone for some seconds."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
 class ServerSink(Sink):
     """A sink that reconnects to its server and sends rows again that were not acknowledged.
 
@@ -302,7 +310,8 @@ class _Talk(threading.Thread):
                 return
             if time.monotonic() >= until or self._stopped.is_set():
                 raise error
-            try_at = min(time.monotonic() + waits.wait_s(), until)
+            asked_s = error.retry_after_s if isinstance(error, BusyServerError) else 0.0
+            try_at = min(time.monotonic() + max(waits.wait_s(), asked_s), until)
             while time.monotonic() < try_at and not (self._over or self._stopped.is_set()):
                 time.sleep(_LOOK_S)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage
 from typing import IO, Any
 from urllib.error import HTTPError
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import checked_url, without_secrets, without_user
 from whimbrel.connect.sinks.json_rows import json_rows
-from whimbrel.connect.sinks.retrying_sink import ServerSink
+from whimbrel.connect.sinks.retrying_sink import BusyServerError, ServerSink
 from whimbrel.errors import SinkError
 
 _TIMEOUT_S = 10
@@ -36,8 +38,9 @@ class WebhookSink(ServerSink):
     At least once: a batch is sent again if its answer was lost, with the same header ``Idempotency-Key``. After a
     crash, batches may begin at other rows. A receiver that skips row numbers of the run it knows sees each row once.
 
-    Requests that fail, and answers 408, 409, 425, 429 and 5xx, are repeated with exponential backoff. Other answers
-    than 2xx end the query. At most 100,000 rows wait for the server, then the query waits.
+    Requests that fail, and answers 408, 409, 425, 429 and 5xx, are repeated with exponential backoff. If the answer has
+    a ``Retry-After``, in seconds or as a date, the sink waits as long, but at most `retry_timeout`. Other answers than
+    2xx end the query. At most 100,000 rows wait for the server, then the query waits.
 
     Parameters
     ----------
@@ -110,7 +113,7 @@ class WebhookSink(ServerSink):
             code, reason = error.code, error.reason
             error.close()
             if code in _TRY_AGAIN or code >= 500:
-                raise OSError(f"HTTP Error {code}: {reason}") from None
+                raise BusyServerError(f"HTTP Error {code}: {reason}", retry_after_s(dict(error.headers))) from None
             raise RejectedRequestError(f"HTTP Error {code}: {reason}") from None
 
     def _settle(self) -> None:
@@ -118,6 +121,25 @@ class WebhookSink(ServerSink):
 
     def _disconnect(self) -> None:
         """Do nothing: each request has its own connection."""
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float:
+    """Seconds that an answer asks to wait; 0 if it does not.
+
+    >>> retry_after_s({"Retry-After": "120"}), retry_after_s({"Retry-After": "soon"}), retry_after_s({})
+    (120.0, 0.0, 0.0)
+    >>> retry_after_s({"Date": "Wed, 01 May 2024 10:00:00 GMT", "Retry-After": "Wed, 01 May 2024 10:00:05 GMT"})
+    5.0
+    """
+    said = headers.get("Retry-After") or ""
+    if said.strip().isdecimal():
+        return float(said)
+    try:
+        until = parsedate_to_datetime(said)
+        now = parsedate_to_datetime(headers["Date"]) if headers.get("Date") else datetime.now(UTC)
+        return max((until - now).total_seconds(), 0.0)  # by the clock of the server
+    except (ValueError, TypeError):
+        return 0.0
 
 
 class _NoRedirect(HTTPRedirectHandler):

@@ -1,1 +1,1 @@
-"""Tables in the formats of lakes: Delta."""
+"""Tables in the formats of lakes: Delta and Iceberg."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ class Hook(BaseHTTPRequestHandler):
         answers = self.server.answers  # type: ignore[attr-defined]
         data = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         status = answers.pop(0) if answers else 200
+        self.server.times.append(time.monotonic())  # type: ignore[attr-defined]
         if status in (0, 200):
             found.append((self.headers["Idempotency-Key"], data, self.headers["Authorization"]))
         if status == 0:
@@ -36,6 +39,8 @@ class Hook(BaseHTTPRequestHandler):
             return
         self.send_response(status)
         self.send_header("Content-Length", "0")
+        if status in self.server.retry_after:  # type: ignore[attr-defined]
+            self.send_header("Retry-After", self.server.retry_after[status]())  # type: ignore[attr-defined]
         if status in (302, 307):
             self.send_header("Location", "/elsewhere")
         self.end_headers()
@@ -47,6 +52,7 @@ class Hook(BaseHTTPRequestHandler):
 def hook(*answers: int, port: int = 0) -> Iterator[ThreadingHTTPServer]:
     server = ThreadingHTTPServer(("127.0.0.1", port), Hook)
     server.found, server.answers = [], [*answers]  # type: ignore[attr-defined]
+    server.times, server.retry_after = [], {}  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -85,6 +91,27 @@ def test_a_server_that_fails_at_times_gets_each_row() -> None:
     assert len(set(keys)) == 10
     assert len(keys) == 12  # two answers were lost, and their batches were sent again with the same key
     assert {user for _, _, user in found} == {"Basic YW5uOnNFY1JlVA=="}
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("said", [lambda: "1", lambda: formatdate(time.time() + 2, usegmt=True)],
+                         ids=["seconds", "date"])
+def test_a_server_is_left_alone_as_long_as_it_asks(status: int, said: Callable[[], str]) -> None:
+    with hook(status) as server:
+        server.retry_after[status] = said  # type: ignore[attr-defined]
+        assert log(3).start(sink=wb.sinks.webhook(address(server))).wait(PATIENCE_S)
+        refused, accepted = server.times  # type: ignore[attr-defined]
+        assert accepted - refused >= 1 - 0.01
+        assert once(server.found) == [0, 2, 4]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("said", ["9999999", "Fri, 31 Dec 2199 23:59:59 GMT", "never", "-5", "1e9"])
+def test_what_a_server_asks_is_bounded_by_the_timeout(said: str) -> None:
+    with hook(*[503] * 1000) as server:
+        server.retry_after[503] = lambda: said  # type: ignore[attr-defined]
+        run = log(3).start(sink=wb.sinks.webhook(address(server), retry_timeout=0.3))
+        assert ended(run, PATIENCE_S)
+        assert "HTTP Error 503" in str(run.error)
 
 
 def test_a_server_that_is_away_at_first_is_waited_for_and_a_run_resumes(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Feeds of tables of lakes: new versions arrive as rows."""

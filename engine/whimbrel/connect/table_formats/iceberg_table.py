@@ -1,0 +1,176 @@
+"""Snapshots of Iceberg tables: opening, files, and errors in other words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from whimbrel.connect.addresses import shown_address, without_secrets
+from whimbrel.connect.files.data_file import DataFile, RemoteFile, status_of
+from whimbrel.errors import MissingExtraError, PlanError, SourceError, WhimbrelError
+
+_WHAT = "Use a name such as 'sales.orders', the file of its metadata, or a table of pyiceberg."
+
+
+def iceberg_library(purpose: str) -> Any:
+    """The package pyiceberg.
+
+    Raises
+    ------
+    MissingExtraError
+    """
+    try:
+        import pyiceberg.catalog
+        import pyiceberg.exceptions
+        import pyiceberg.table
+    except ImportError:
+        raise MissingExtraError("pyiceberg", "iceberg", purpose) from None
+    return pyiceberg
+
+
+def shown_table(table: Any) -> str:
+    """Name of a table without secrets."""
+    name = table if isinstance(table, (str, os.PathLike)) else ".".join(table.name())
+    return shown_address(os.fspath(name))
+
+
+def opened_catalog(catalog: Any, where: str) -> Any:
+    """A catalog by its name or properties, or the given one.
+
+    Raises
+    ------
+    PlanError
+        For another value.
+    SourceError
+        If the catalog cannot be reached.
+    """
+    library = iceberg_library("Iceberg")
+    if isinstance(catalog, library.catalog.Catalog):
+        return catalog
+    try:
+        if isinstance(catalog, str):
+            return library.catalog.load_catalog(catalog)
+        if isinstance(catalog, Mapping) and all(isinstance(text, str) for pair in catalog.items() for text in pair):
+            return library.catalog.load_catalog(**{"name": "default", **catalog})
+    except Exception as error:  # noqa: BLE001 - each kind of catalog raises the errors of its client
+        raise SourceError(f"The catalog cannot be opened: {_said(error)}", where=where,
+                          hint="Check its type, uri and credentials.") from None
+    raise PlanError(f"catalog must be a name, properties or a catalog of pyiceberg, got {type(catalog).__name__}.",
+                    where=where, hint='Use for example catalog={"type": "sql", "uri": "sqlite:///catalog.db"}.')
+
+
+def opened_iceberg(table: Any, catalog: Any, where: str) -> Any:
+    """A table by its name in a catalog, by the file of its metadata, or the given one, at its newest state.
+
+    Raises
+    ------
+    SourceError
+        If there is no such table.
+    """
+    library = iceberg_library("Iceberg")
+    shown = shown_table(table)
+    try:
+        if isinstance(table, library.table.Table):
+            return table.refresh()
+        if catalog is not None:
+            return opened_catalog(catalog, where).load_table(table)
+        return library.table.StaticTable.from_metadata(os.fspath(table))
+    except WhimbrelError:
+        raise
+    except (library.exceptions.NoSuchTableError, library.exceptions.NoSuchNamespaceError):
+        raise SourceError(f"There is no Iceberg table {shown!r} in the catalog.", where=where, hint=_WHAT) from None
+    except Exception as error:  # noqa: BLE001 - each kind of catalog raises the errors of its client
+        raise SourceError(f"{shown!r} cannot be read as an Iceberg table: {_said(error)}", where=where,
+                          hint=_WHAT if catalog is not None else f"{_WHAT} A name needs catalog=.") from None
+
+
+def snapshot_of(table: Any, snapshot: int | None, timestamp: str | datetime | None, where: str) -> Any:
+    """A snapshot of a table by its id or a time; None if the table has no rows yet.
+
+    Raises
+    ------
+    SourceError
+        If the snapshot does not exist, or expired.
+    """
+    shown = shown_table(table)
+    if snapshot is not None:
+        found = table.snapshot_by_id(snapshot)
+        if found is None:
+            raise SourceError(f"Snapshot {snapshot} of {shown!r} does not exist, or expired.", where=where,
+                              hint=f"Use one of its {len(table.snapshots()):,} snapshots, such as {_newest(table)}.")
+        return found
+    if timestamp is not None:
+        at = _moment(timestamp, where)
+        entries = [entry for entry in table.history() if entry.timestamp_ms <= at.timestamp() * 1000]
+        found = table.snapshot_by_id(entries[-1].snapshot_id) if entries else None
+        if found is None:
+            first = min((each.timestamp_ms for each in table.snapshots()), default=None)
+            oldest = "it has none" if first is None else f"the oldest is of {datetime.fromtimestamp(first / 1000, UTC)}"
+            raise SourceError(f"{shown!r} has no snapshot of {at} or before; {oldest}.", where=where,
+                              hint="Use a later timestamp; old snapshots expire.")
+        return found
+    return table.current_snapshot()
+
+
+def located(table: Any, paths: list[str]) -> Iterator[DataFile | None]:
+    """Data files by their paths in the metadata, on this machine or elsewhere; None for those that were removed."""
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+
+    io = table.io if isinstance(table.io, PyArrowFileIO) else PyArrowFileIO(table.io.properties)
+    for path in paths:
+        address = urlsplit(path)
+        if address.scheme in {"", "file"}:
+            local = Path(unquote(address.path) if address.scheme else path)
+            yield local if local.exists() else None
+            continue
+        scheme, host, key = io.parse_location(path, io.properties)
+        system = io.fs_by_scheme(scheme, host)
+        info = system.get_file_info(key)
+        yield RemoteFile(system, key, shown_address(path), status_of(info)) if info.is_file else None
+
+
+def arrow_schema(schema: Any) -> pa.Schema:
+    """Schema of a table in Arrow's types."""
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    return pa.schema([pa.field(field.name, _small(field.type), field.nullable)
+                      for field in schema_to_pyarrow(schema, include_field_ids=False)])
+
+
+def earliest(schema: Any, time: str, file: Any) -> Any:
+    """Smallest value of a column in a file, by the metadata of the table; None if it is unknown."""
+    from pyiceberg.conversions import from_bytes
+
+    field = next((field for field in schema.fields if field.name == time), None)
+    bound = None if field is None else (file.lower_bounds or {}).get(field.field_id)
+    return None if field is None or bound is None else from_bytes(field.field_type, bound)
+
+
+def _small(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_large_string(type_):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(type_) else type_
+
+
+def _newest(table: Any) -> int | None:
+    current = table.current_snapshot()
+    return None if current is None else int(current.snapshot_id)
+
+
+def _moment(timestamp: str | datetime, where: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
+    except ValueError:
+        raise PlanError(f"timestamp must be a time in ISO 8601, got {timestamp!r}.", where=where,
+                        hint='Use for example timestamp="2024-05-01T00:00:00Z".') from None
+    return at.replace(tzinfo=at.tzinfo or UTC)
+
+
+def _said(error: Exception) -> str:
+    return f"{without_secrets(error)[:200].rstrip('.')}."
