@@ -1,78 +1,141 @@
-"""Functions of a row against Arrow and Polars: ``POLARS_MAX_THREADS=1 python -m bench.functions ROWS``.
+"""Every function of a row against Polars, Arrow and DuckDB: ``python -m bench.functions``.
 
-Answers are compared before anything is timed. Each side makes the column from the same Arrow table in memory.
+Options: ``--rows 10M`` (1M by default), ``--nulls`` for columns of which a tenth is null, and names of functions.
+Answers are compared before anything is timed. Times are CPU times of the process, the least of several in turn, on one
+thread. A table has one row for each function, the worst first: the ratio of the function itself over batches as the
+engine cuts them, and that of a whole query, which also makes the columns of start and end.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+import argparse
+import gc
+import os
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
+os.environ.setdefault("POLARS_MAX_THREADS", "1")
+
+import duckdb
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import whimbrel as wb
-from bench.compare import compare
-from whimbrel import col
-from whimbrel.expr import Expr
+from bench.function_cases import CASES, Case, table_of
+from whimbrel.batch import Batch, Column, Field, Schema
+from whimbrel.expr import Expr, columns_of, evaluate
+from whimbrel.kernels import finish_compiling, wait_for_compiler
 
-DAY, SECOND = "%Y-%m-%d", "%Y-%m-%d %H:%M:%S"
-CASES: dict[str, tuple[Expr, pl.Expr, Callable[[pa.Table], Any] | None]] = {
-    **{name: (getattr(col.x, name)(), getattr(pl.col("x"), name)(), None) for name in ("tanh", "cbrt", "degrees")},
-    "log10": (col.x.log10(), pl.col("x").log10(), lambda table: pc.log10(table["x"])),
-    "is_nan": (col.x.is_nan(), pl.col("x").is_nan(), lambda table: pc.is_nan(table["x"])),
-    "round": (col.x.round(1), pl.col("x").round(1), None),
-    "lower": (col.s.str.lower(), pl.col("s").str.to_lowercase(), lambda table: pc.utf8_lower(table["s"])),
-    "to_integer": (col.s.str.to_integer(), pl.col("s").str.to_integer(),
-                   lambda table: table["s"].cast(pa.int64())),
-    "strptime": (col.d.str.strptime(DAY), pl.col("d").str.strptime(pl.Datetime("us"), DAY),
-                 lambda table: pc.strptime(table["d"], format=DAY, unit="us")),
-    "strftime of days": (col.t.dt.strftime(DAY), pl.col("t").dt.strftime(DAY), None),
-    "strftime of seconds": (col.t.dt.strftime(SECOND), pl.col("t").dt.strftime(SECOND), None),
-    "year": (col.t.dt.year, pl.col("t").dt.year(), lambda table: pc.year(table["t"])),
-    **{f"list.{name}": (getattr(col.l.list, name)(), getattr(pl.col("l").list, name)(), None)
-       for name in ("sum", "mean", "min", "max", "sort")},
-    "list.contains": (col.l.list.contains(5), pl.col("l").list.contains(5), None),
+REPEATS = 7
+BATCH_ROWS = 1 << 16
+DIFFERENT = {
+    "hash": "other hashes", "hash of texts": "other hashes", "str.title": "words end at other marks",
+    "dt.total_seconds": "", "list.unique": "",
 }
-
-
-def table_of(rows: int) -> pa.Table:
-    """Random numbers, texts of integers and days, times of three years, and lists of three integers."""
-    random = np.random.default_rng(1)
-    times = pa.array(random.integers(1_600_000_000, 1_700_000_000, rows), pa.timestamp("s"))
-    offsets = pa.array(np.arange(0, 3 * rows + 1, 3).astype(np.int32))
-    return pa.table({
-        "at": np.arange(rows), "x": random.uniform(0.1, 9.0, rows), "t": times, "d": pc.strftime(times, format=DAY),
-        "s": pa.array(random.integers(-999, 999, rows)).cast(pa.string()),
-        "l": pa.ListArray.from_arrays(offsets, pa.array(random.integers(0, 100, 3 * rows)))})
+"""Functions whose values are their own on each side."""
 
 
 def same(ours: Any, theirs: Any) -> bool:
     """Whether two columns have equal values, floats to 12 digits."""
-    one, other = (np.asarray(pa.chunked_array(each.chunks if isinstance(each, pa.ChunkedArray) else [each])
-                             .to_pandas()) for each in (ours, theirs))
-    if one.dtype == np.float64:
-        return bool(np.allclose(one, other, rtol=1e-12, atol=0, equal_nan=True))
-    return all(map(np.array_equal, one, other))
+    one, other = (each.combine_chunks() if isinstance(each, pa.ChunkedArray) else each for each in (ours, theirs))
+    one, other = (pa.concat_arrays(each.chunks) if isinstance(each, pa.ChunkedArray) else each for each in (one, other))
+    if one.null_count != other.null_count:
+        return False
+    if pa.types.is_floating(one.type):
+        x, y = (np.asarray(each.cast(pa.float64()).fill_null(0.0)) for each in (one, other))
+        return bool(np.allclose(x, y, rtol=1e-12, atol=1e-15, equal_nan=True))
+    return bool(one.equals(other.cast(one.type)))
+
+
+def sides(case: Case, table: pa.Table, frame: pl.DataFrame, con: Any) -> dict[str, Callable[[], Any]]:
+    """What each side runs, by its name."""
+    found: dict[str, Callable[[], Any]] = {}
+    if case.polars is not None:
+        found["Polars"] = lambda: frame.select(y=case.polars)["y"]
+    if case.arrow is not None:
+        found["Arrow"] = lambda: case.arrow(table)  # type: ignore[misc]
+    if case.duckdb is not None:
+        found["DuckDB"] = lambda: con.sql(f"SELECT {case.duckdb} AS y FROM log").to_arrow_table()["y"]
+    return found
+
+
+def batches(case: Case, table: pa.Table) -> list[Batch]:
+    """The columns of the table that the function reads, in batches as long as those of the engine."""
+    names = sorted(columns_of(case.ours))
+    columns = [Column.from_arrow(table[name].combine_chunks().chunk(0) if isinstance(
+        table[name].combine_chunks(), pa.ChunkedArray) else table[name].combine_chunks()) for name in names]
+    schema = Schema(tuple(Field(name, column.type) for name, column in zip(names, columns, strict=True)))
+    times = np.arange(table.num_rows)
+    return [Batch(schema, times[at : at + BATCH_ROWS], 1, tuple(
+        column.slice(at, min(at + BATCH_ROWS, table.num_rows)) for column in columns))
+        for at in range(0, table.num_rows, BATCH_ROWS)]
+
+
+def in_turn(expr: Expr, parts: list[Batch]) -> None:
+    """The function of each batch. What it makes is let go of, as in a query, whose results are copied or read."""
+    for part in parts:
+        evaluate(expr, part).to_arrow()
+
+
+def best(runs: dict[str, Callable[[], Any]]) -> dict[str, float]:
+    """The least CPU seconds of each side, of several in turn."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    gc.collect()
+    gc.freeze()  # libraries and data: to look through them would take longer than most runs
+    for _ in range(REPEATS):
+        for name, run in runs.items():
+            began = time.process_time()
+            run()
+            times[name].append(time.process_time() - began)
+    return {name: min(each) for name, each in times.items()}
+
+
+def measured(names: list[str], rows: int, *, nulls: bool) -> Iterator[tuple[str, str, float, float, float]]:
+    """Each function, its best peer, both ratios, and million rows a second of our function."""
+    table = table_of(rows, nulls=nulls)
+    log, frame, con = wb.from_arrow(table, time="at"), pl.from_arrow(table), duckdb.connect()
+    assert isinstance(frame, pl.DataFrame)
+    con.execute("SET threads = 1; SET TimeZone = 'UTC'")
+    con.register("arrow", table)
+    con.execute("CREATE TABLE log AS SELECT * FROM arrow")
+    for name in names:
+        case, parts = CASES[name], batches(CASES[name], table)
+        query = log.select(y=case.ours)
+        runs = sides(case, table, frame, con)
+        with wait_for_compiler():
+            answer = query.collect()["y"]
+            pa.chunked_array([evaluate(case.ours, part).to_arrow() for part in parts])
+        for peer, run in list(runs.items()):
+            theirs = run()
+            theirs = theirs.to_arrow() if isinstance(theirs, pl.Series) else theirs
+            if name not in DIFFERENT and not same(answer, theirs):
+                print(f"   {name}: {peer} gives another answer, and is left out", flush=True)
+                del runs[peer]
+        finish_compiling()
+        times = best({"ours": lambda parts=parts, case=case: in_turn(case.ours, parts),
+                      "query": lambda query=query: query.collect(), **runs})
+        peer = min(runs, key=times.__getitem__, default="")
+        fastest = times.get(peer, float("nan"))
+        yield name, peer, fastest / times["ours"], fastest / times["query"], rows / times["ours"] / 1e6
 
 
 def main() -> None:
-    """Print a row for each function and peer."""
-    rows = int(sys.argv[1])
-    table = table_of(rows)
-    log, frame = wb.from_arrow(table, time="at"), pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    for name, (expr, theirs, arrow) in CASES.items():
-        query = log.select(y=expr)
-        peers: dict[str, Callable[[], Any]] = {
-            "Polars": lambda theirs=theirs: frame.select(y=theirs)["y"].to_arrow()}  # type: ignore[misc]
-        if arrow is not None:
-            peers["Arrow"] = lambda arrow=arrow: arrow(table)  # type: ignore[misc]
-        for row in compare("functions", name, rows, lambda query=query: query.collect()["y"], peers, same):
-            print(row, flush=True)
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=list(CASES))
+    parser.add_argument("--rows", default="1M")
+    parser.add_argument("--nulls", action="store_true")
+    asked = parser.parse_args()
+    rows = int(float(asked.rows.rstrip("M")) * (10**6 if asked.rows.endswith("M") else 1))
+    found = []
+    for row in measured(asked.names, rows, nulls=asked.nulls):
+        found.append(row)
+        print("   ", *row, flush=True)
+    print(f"{'function':<24}{'best peer':<10}{'ratio':>7}{'query':>7}{'M rows/s':>10}")
+    for name, peer, ratio, whole, rate in sorted(found, key=lambda row: (row[2] != row[2], row[2])):
+        print(f"{name:<24}{peer or 'none':<10}{ratio:>7.2f}{whole:>7.2f}{rate:>10.1f}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, assert_never
 
 import numpy as np
@@ -329,6 +330,11 @@ def _call(expr: Call, scope: Scope) -> Value:
 def _by_table(expr: Call, scope: Scope) -> Value:
     values = [_value(arg, scope) for arg in expr.args]
     result = call_type(expr, list(map(_typed, expr.args, values)))
+    function = FUNCTION_TABLE[expr.function]
+    if function.direct is not None and all(value.fixed for value in values):
+        made = function.of_numbers([value.data for value in values], expr.options)
+        valid = reduce(operator.and_, (value.valid for value in values))
+        return Value(result, made.astype(numpy_type(result), copy=False), valid)
     if len(values) == 1:
         found = per_distinct(Value(values[0].type, values[0].data if not values[0].fixed else values[0].arrow()),
                              lambda x: compute_function(expr.function, [x], expr.options, result))

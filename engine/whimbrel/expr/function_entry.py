@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types as t
 
-from whimbrel.batch import Column
+from whimbrel.batch import Column, numpy_type
+from whimbrel.batch.fixed_width import present
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.type_predicates import is_number, is_text
 
@@ -66,6 +66,9 @@ class Function:
         Refuses options and types that do not go together.
     arrays : bool
         Whether it computes with arrays only: a value for all rows comes as an array of one row.
+    direct : callable, optional
+        NumPy values and options -> NumPy values, for results that are null just where an argument is. It spares the
+        way through Arrow, which packs and unpacks masks.
     """
 
     takes: Takes | tuple[Takes, ...]
@@ -76,6 +79,7 @@ class Function:
     sql: str | None = ""
     check: Check | None = None
     arrays: bool = False
+    direct: Callable[..., Any] | None = None
 
     def taken(self, argument: int) -> Takes:
         """What an argument is, counted from 0."""
@@ -97,6 +101,13 @@ class Function:
             return pa.string() if t.is_null(given[0]) else given[0]
         return pa.float32() if all(t.is_float32(type_) for type_ in given) else pa.float64()
 
+    def of_numbers(self, values: Sequence[Any], options: Sequence[Any]) -> Any:
+        """What :attr:`direct` makes of NumPy values."""
+        assert self.direct is not None
+        return self.direct(*(values[argument] if (type_ := _BROUGHT.get(self.taken(argument))) is None
+                             else values[argument].astype(numpy_type(type_), copy=False)
+                             for argument in range(len(values))), *options)
+
     def of_columns(self, columns: Sequence[Any], options: Sequence[Any]) -> Any:
         """The Arrow column of Arrow columns, or a scalar of scalars."""
         columns = [column if (type_ := _BROUGHT.get(self.taken(argument))) is None or column.type == type_
@@ -111,11 +122,13 @@ class Function:
 
 def held(type_: pa.DataType, data: Any, there: Any, *columns: Any) -> pa.Array:
     """NumPy's values as an Arrow array: null where a column is, and where `there` is false."""
-    valid = np.broadcast_to(there, (len(data),))
+    valid = there
     for column in columns:
         if column.null_count:
-            valid = valid & np.asarray(pc.is_valid(column))
-    return Column(type_, data, None if valid.all() else valid).to_arrow()
+            valid = valid & present(column)
+    if valid is not True and not (valid := np.broadcast_to(valid, (len(data),))).all():
+        return Column(type_, data, valid).to_arrow()
+    return Column(type_, data).to_arrow()
 
 
 def numbers_of(column: Any, type_: pa.DataType) -> Any:

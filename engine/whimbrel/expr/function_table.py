@@ -5,6 +5,7 @@ A function is one entry here and one method of expressions. SQL reads the same t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -41,9 +42,13 @@ def _newer(name: str, function: np.ufunc) -> Callable[..., Any]:
     return found
 
 
-def _number(compute: Callable[..., Any], arguments: int = 1, sql: str = "",
-            gives: pa.DataType | None = None) -> Function:
-    return Function("a number", gives, compute, arguments, sql=sql)
+def _number(compute: Callable[..., Any], arguments: int = 1, sql: str = "", gives: pa.DataType | None = None,
+            direct: Callable[..., Any] | None = None) -> Function:
+    return Function("a number", gives, compute, arguments, sql=sql, direct=direct)
+
+
+def _times(factor: float) -> Function:
+    return _number(lambda x: pc.multiply(x, factor), direct=lambda x: x * factor)
 
 
 FUNCTION_TABLE: Final[dict[str, Function]] = {
@@ -52,11 +57,11 @@ FUNCTION_TABLE: Final[dict[str, Function]] = {
     "tanh": _number(_newer("tanh", np.tanh)),
     "log10": _number(pc.log10), "log2": _number(pc.log2), "log1p": _number(pc.log1p),
     "expm1": _number(_newer("expm1", np.expm1)),
-    "cbrt": _number(_by_numpy(np.cbrt)), "degrees": _number(_by_numpy(np.degrees)),
-    "radians": _number(_by_numpy(np.radians)),
+    "cbrt": _number(_by_numpy(np.cbrt), direct=np.cbrt), "degrees": _times(180 / math.pi),
+    "radians": _times(math.pi / 180),
     "atan2": _number(pc.atan2, 2), "hypot": _number(_newer("hypot", np.hypot), 2),
-    "is_nan": _number(pc.is_nan, sql="isnan", gives=pa.bool_()),
-    "is_finite": _number(pc.is_finite, sql="isfinite", gives=pa.bool_()),
+    "is_nan": _number(pc.is_nan, sql="isnan", gives=pa.bool_(), direct=np.isnan),
+    "is_finite": _number(pc.is_finite, sql="isfinite", gives=pa.bool_(), direct=np.isfinite),
     **ADDRESSES, **BITS, **LISTS, **TEXTS, **TIMES,
 }
 """Functions by the names of their calls."""

@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
-from whimbrel.batch import logical_type
+from whimbrel.batch import Column, logical_type
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held
+from whimbrel.expr.list_reductions import Items, contain, extremes, items_of, sums_of_floats, sums_of_integers
 from whimbrel.expr.type_predicates import is_number, is_ordered, is_text
 
 _INT = pa.int64()
@@ -91,25 +92,45 @@ def _slice(lists: Any, start: int, stop: int | None) -> Any:
 
 
 def _contains(lists: Any, value: Any) -> Any:
-    items, lengths = _present(lists)
-    sought = value.take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
-    hits = np.asarray(pc.fill_null(pc.equal(items, sought), pa.scalar(value=False)))
-    return held(pa.bool_(), _counts(hits, lengths) > 0, True, lists, value)
+    found = None
+    if value.type == lists.type.value_type and (items := items_of(lists)) is not None:
+        found = contain(items, Column.from_arrow(value).values)
+    if found is None:
+        kept, lengths = _present(lists)
+        sought = value.take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
+        found = _counts(np.asarray(pc.fill_null(pc.equal(kept, sought), pa.scalar(value=False))), lengths) > 0
+    return held(pa.bool_(), found, True, lists, value)
 
 
 def _sum(lists: Any) -> Any:
+    items = items_of(lists)
+    if not t.is_integer(lists.type.value_type):
+        return held(pa.float64(), *_float_sums(lists, items)[:1], True, lists)
+    found = None if items is None else sums_of_integers(items)
+    sums, fits = found or _integer_sums(lists)
+    return held(_INT, sums, fits, lists)
+
+
+def _float_sums(lists: Any, items: Items | None) -> tuple[Any, Any]:
+    """Sums as floats, and how many items there are."""
+    if items is None:
+        return np.zeros(len(lists)), np.zeros(len(lists), np.int64)
+    return sums_of_floats(items)
+
+
+def _integer_sums(lists: Any) -> tuple[Any, Any]:
+    """Sums by NumPy, and whether they fit."""
     items, lengths = _present(lists)
-    whole = t.is_integer(items.type)
-    numbers = np.asarray(items.cast(_INT if whole else pa.float64(), safe=False))
+    numbers = np.asarray(items.cast(_INT, safe=False))
     rows, starts = _filled(lengths)
-    sums = np.zeros(len(lengths), numbers.dtype)
+    sums = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), np.bool_)
     if len(rows):
         sums[rows] = np.add.reduceat(numbers, starts)
-        if whole and not _is_small(numbers, int(lengths.max())):
+        if not _is_small(numbers, int(lengths.max())):
             near = np.add.reduceat(numbers.astype(np.float64), starts)
             fits[rows] = np.abs(near - sums[rows].astype(np.float64)) < 2.0**62
-    return held(_INT if whole else pa.float64(), sums, fits, lists)
+    return sums, fits
 
 
 def _is_small(numbers: Any, most: int) -> bool:
@@ -118,13 +139,8 @@ def _is_small(numbers: Any, most: int) -> bool:
 
 
 def _mean(lists: Any) -> Any:
-    items, lengths = _present(lists)
-    numbers = np.asarray(items.cast(pa.float64(), safe=False))
-    rows, starts = _filled(lengths)
-    means = np.zeros(len(lengths))
-    if len(rows):
-        means[rows] = np.add.reduceat(numbers, starts) / lengths[rows]
-    return held(pa.float64(), means, lengths > 0, lists)
+    sums, counts = _float_sums(lists, items_of(lists))
+    return held(pa.float64(), sums / np.maximum(counts, 1), counts > 0, lists)
 
 
 def _order(items: Any, rows: Any, *, descending: bool) -> Any:
@@ -135,16 +151,11 @@ def _order(items: Any, rows: Any, *, descending: bool) -> Any:
 
 
 def _extreme(place: int) -> Callable[[Any], Any]:
-    reduced = (np.fmin, np.maximum)[place].reduceat  # NaN is the greatest
-
     def compute(lists: Any) -> Any:
+        if not t.is_temporal(lists.type.value_type) and (numbers := items_of(lists)) is not None:
+            return held(lists.type.value_type, *extremes(numbers, greatest=place == 1), lists)
         items, lengths = _present(lists)
         rows, starts = _filled(lengths)
-        if (t.is_integer(items.type) or t.is_float64(items.type) or t.is_float32(items.type)) and len(rows):
-            numbers = np.asarray(items)
-            found = np.zeros(len(lengths), numbers.dtype)
-            found[rows] = reduced(numbers, starts)
-            return held(items.type, found, lengths > 0, lists)
         ordered = _order(items, np.repeat(np.arange(len(lengths)), lengths), descending=False)
         at = np.full(len(lengths), -1, np.int64)
         at[rows] = np.asarray(ordered).astype(np.int64)[starts if place == 0 else starts + lengths[rows] - 1]

@@ -16,13 +16,17 @@ from pyarrow import types as t
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.functions_of_times import check_directives
+from whimbrel.expr.text_values import read_integers, read_times
 from whimbrel.expr.time_texts import time_texts
 
 _INT, _TEXT = pa.int64(), pa.string()
 _INTEGER: Final = r"^[+-]?[0-9]+$"
 _FLOAT: Final = r"(?i)^[+-]?([0-9]+(\.[0-9]*)?(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|inf|infinity|nan)$"
+_PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SAFE_DIGITS: Final = 18
 """Digits of which every integer is an int64."""
+_MOST_DIGITS: Final = 19
+"""Digits of the largest int64. Python reads no integers of very many digits."""
 
 PARSED: Final = frozenset("aAbBdDeFHhIjmMpRSTyYzf%")
 """Letters that ``str.strptime`` knows after %."""
@@ -41,6 +45,10 @@ def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
 
 def to_integers(texts: Any) -> Any:
     """Integers of an array of texts; null for other texts and beyond int64."""
+    return read_integers(texts, _to_integers)
+
+
+def _to_integers(texts: Any) -> Any:
     if not _has_x(texts):  # Arrow reads 0x1F
         try:
             return texts.cast(_INT)
@@ -52,8 +60,9 @@ def to_integers(texts: Any) -> Any:
     long = pc.fill_null(pc.greater(pc.utf8_length(plain), _SAFE_DIGITS), False)
     if not pc.any(long).as_py():
         return plain.cast(_INT)
-    found = [int(text) for text in plain.filter(long).to_pylist()]
-    few = pa.array([each if -(2**63) <= each < 2**63 else None for each in found], _INT)
+    digits = pc.replace_substring_regex(plain.filter(long), "^(-?)0+([0-9])", r"\1\2")
+    found = [int(text) if len(text) <= _MOST_DIGITS + 1 else None for text in digits.to_pylist()]
+    few = pa.array([each if each is not None and -(2**63) <= each < 2**63 else None for each in found], _INT)
     return pc.replace_with_mask(pc.if_else(long, pa.scalar(None, texts.type), plain).cast(_INT), long, few)
 
 
@@ -77,6 +86,11 @@ def to_floats(texts: Any) -> Any:
 
 
 def _strptime(texts: Any, form: str, unit: str) -> Any:
+    return read_times(texts, form, _strptime_type((), (form, unit)), _PER_SECOND[unit],
+                      lambda left: _read_by_arrow(left, form, unit))
+
+
+def _read_by_arrow(texts: Any, form: str, unit: str) -> Any:
     digits: Any = None
     if "%f" in re.findall("%.", form):
         parts = pc.extract_regex(texts, _FRACTION)
@@ -88,9 +102,8 @@ def _strptime(texts: Any, form: str, unit: str) -> Any:
     found = _without_overflow(texts, found, form)
     if digits is None:
         return found
-    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     nanos = numbers_of(pc.utf8_rpad(digits, 9, "0").cast(_INT), _INT)
-    return held(found.type, numbers_of(found, _INT) + nanos * per_second // 10**9, True, found)
+    return held(found.type, numbers_of(found, _INT) + nanos * _PER_SECOND[unit] // 10**9, True, found)
 
 
 def _without_overflow(texts: Any, found: Any, form: str) -> Any:

@@ -1,0 +1,39 @@
+"""Hash words of 64 bits by SplitMix64.
+
+Hashes are from 0 to 2**63 - 1. Steele, Lea, Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+GOLDEN = 0x9E3779B97F4A7C15
+
+
+def mixed(word: Any) -> Any:
+    """A word of 64 bits, mixed, without its last bit."""
+    state = np.uint64(word) + np.uint64(GOLDEN)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((state ^ (state >> np.uint64(31))) >> np.uint64(1))
+
+
+def hash_words(words: Array, hashes: Array) -> None:
+    """Hash words of 64 bits."""
+    for row in range(words.shape[0]):
+        hashes[row] = mixed(words[row])
+
+
+def hash_floats(words: Array, hashes: Array) -> None:
+    """Hash float64 by their bits: -0.0 is 0.0, and all NaN are one."""
+    for row in range(words.shape[0]):
+        word = words[row]
+        if word << np.uint64(1) == np.uint64(0):
+            word = np.uint64(0)
+        elif word << np.uint64(1) > np.uint64(0xFFE0000000000000):
+            word = np.uint64(0x7FF8000000000000)
+        hashes[row] = mixed(word)

@@ -1,0 +1,1 @@
+"""Loops over the items of list columns."""
