@@ -60,6 +60,8 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 _ARROW_COMPARE = {"==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
                   ">=": pc.greater_equal}
+_FEW = 8
+"""Choices that are compared one by one; more are sorted first."""
 _INT_ARITHMETIC = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
 _FLOAT_ARITHMETIC: dict[str, np.ufunc] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
@@ -393,6 +395,8 @@ def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
     values = [from_scalar(value, common) for value in sought]
     if x.fixed:
         wanted = np.array([value.data for value in values], dtype=x.data.dtype)
+        if 0 < len(wanted) <= _FEW:
+            return Value(BOOL, reduce(operator.or_, (x.data == each for each in wanted)), x.valid)
         return Value(BOOL, np.isin(x.data, wanted), x.valid)
     if t.is_null(common):
         return from_scalar(None, BOOL)

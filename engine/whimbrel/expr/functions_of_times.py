@@ -18,7 +18,7 @@ from pyarrow import types as t
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import ExpressionError, near_match
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
-from whimbrel.expr.time_texts import time_texts
+from whimbrel.expr.time_texts import fixed_texts, time_texts
 from whimbrel.expr.zone_clocks import local_times, moments
 
 _INT = pa.int64()
@@ -98,6 +98,11 @@ def _time_of_day(times: Any) -> Any:
 
 def _strftime(times: Any, form: str) -> Any:
     zone = times.type.tz if t.is_timestamp(times.type) else None
+    local = local_times(times)
+    wall = local.cast(pa.timestamp("s")) if t.is_date(local.type) else local
+    found = fixed_texts(wall, int(ticks_per_second(wall.type.unit) or 1), form)
+    if found is not None:
+        return found
     ticks, own = _ticks(times)
     seconds = held(pa.timestamp("s", zone), ticks // own, True, times)
     pieces = [""]

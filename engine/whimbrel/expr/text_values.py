@@ -69,15 +69,25 @@ def _memory(texts: Any) -> tuple[Array, Array] | None:
 
 @lru_cache(maxsize=256)
 def _steps(form: str) -> Array | None:
-    """The steps of a format of a date with four digits of the year; None for another format."""
-    for short, long in _WHOLE.items():
-        form = form.replace(short, long)
-    letters = Counter(re.findall("%(.)", form, re.DOTALL))
+    """The steps of a format that reads a date with four digits of the year; None for another format."""
+    letters = Counter(re.findall("%(.)", _in_fields(form), re.DOTALL))
     if any(letters[letter] != 1 for letter in "Ymd") or any(
             count > 1 for letter, count in letters.items() if letter != "%"):
         return None
+    return format_steps(form)
+
+
+def _in_fields(form: str) -> str:
+    """The format with each field by itself."""
+    parts = re.split("(%.)", form, flags=re.DOTALL)
+    return "".join(_WHOLE.get(part, part) for part in parts)
+
+
+@lru_cache(maxsize=256)
+def format_steps(form: str) -> Array | None:
+    """The bytes and fields of a format; None where a field has no fixed width."""
     steps: list[int] = []
-    for part in re.split("(%.)", form, flags=re.DOTALL):
+    for part in re.split("(%.)", _in_fields(form), flags=re.DOTALL):
         if part.startswith("%") and part != "%%":
             if part[1:] not in _FIELDS:
                 return None

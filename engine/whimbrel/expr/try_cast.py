@@ -46,19 +46,26 @@ def _pieces(data: Any, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
     array = pa.repeat(data, 1) if isinstance(data, pa.Scalar) else data
     everything = Scope(scope.batch, lambda: PRESENT)
 
+    def whole(part: Any) -> Any:
+        value = from_arrow(part) if is_plain(part.type) else Value(part.type, part)
+        return as_type(value, target, everything, expr).column(len(part)).to_arrow()
+
     def of(part: Any) -> Any:
         try:
-            made = as_type(Value(part.type, part) if not is_plain(part.type) else from_arrow(part), target, everything,
-                           expr)
-            return made.column(len(part)).to_arrow()
+            return whole(part)
         except KernelError:
             if len(part) == 1:
                 return pa.nulls(1, target)
             middle = len(part) // 2
             return pa.concat_arrays([of(part.slice(0, middle)), of(part.slice(middle))])
 
-    if is_text(array.type) and not is_text(target) and not t.is_boolean(target):  # most that fails has no digit
-        likely = pc.match_substring_regex(array, "[0-9]|(?i)inf|nan")
-        array = pc.if_else(likely, array, pa.scalar(None, array.type))
-    found = of(array) if len(array) else pa.nulls(0, target)
+    if not len(array):
+        return pa.nulls(0, target)
+    try:
+        found = whole(array)
+    except KernelError:
+        if is_text(array.type) and not is_text(target) and not t.is_boolean(target):  # most that fails has no digit
+            likely = pc.match_substring_regex(array, "[0-9]|(?i)inf|nan")
+            array = pc.if_else(likely, array, pa.scalar(None, array.type))
+        found = of(array)
     return found[0] if isinstance(data, pa.Scalar) else found

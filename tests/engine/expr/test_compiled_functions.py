@@ -6,6 +6,7 @@ import math
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -155,3 +156,31 @@ def test_fractions_and_offsets_of_times() -> None:
             assert nanos == (seconds - shift) * 10**9 + int(digits.ljust(9, "0")), text
         elif not digits:
             assert nanos is None, text
+
+
+@pytest.mark.parametrize("form", ("%Y-%m-%d", "%d.%m.%Y %H:%M:%S", "%F %T.%f", "%H%M%%", "ä%Y%m%dT%R"))
+@pytest.mark.parametrize("zone", (None, "America/New_York"))
+def test_times_to_texts(form: str, zone: str | None) -> None:
+    rng = random.Random(9)
+    known = [datetime(1000, 1, 2), datetime(1969, 12, 31, 23, 59, 59, 999_999), datetime(2024, 2, 29, 12), None,
+             datetime(2000, 12, 31), datetime(2024, 11, 3, 5, 59), datetime(2024, 11, 3, 6), datetime(9999, 12, 30)]
+    times = [*known, *(datetime(1970, 1, 1) + timedelta(microseconds=rng.randrange(-10**16, 2 * 10**15))
+                       for _ in range(300))]
+    wall = times if zone is None else [
+        None if each is None else each.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)) for each in times]
+    long = form.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M")
+    assert both(col.x.dt.strftime(form), x=pa.array(times, pa.timestamp("us", zone))) == [
+        None if each is None else each.strftime(long) for each in wall]
+    if zone is None:
+        days = pa.array(times).cast(pa.date32())
+        assert both(col.x.dt.strftime(form), x=days) == [
+            None if day is None else datetime(day.year, day.month, day.day).strftime(long) for day in days.to_pylist()]
+
+
+def test_membership_of_few_and_of_many_numbers() -> None:
+    for values in (INTEGERS, FLOATS):
+        x = pa.array(values * 3)
+        for sought in ([7], [0, 1], [1.5, -2.25, 0.0], list(range(20))):
+            if x.type == pa.int64() and 1.5 in sought:
+                continue
+            assert both(col.x.is_in(sought), x=x) == [None if each is None else each in sought for each in values * 3]
