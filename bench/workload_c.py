@@ -19,7 +19,8 @@ from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, measure_disorder
-from whimbrel.kernels import Compiled, time_order, wait_for_compiler
+from whimbrel.disorder.sorted_runs import SortedRuns
+from whimbrel.kernels import Compiled, PrefetchingStorage, time_order, wait_for_compiler
 from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
@@ -29,8 +30,11 @@ PERIODS = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 PAYLOAD = Schema(tuple(Field(f"c{number}", pa.int32()) for number in range(4)))
 NAMES = ("time", *PAYLOAD.names)
 BATCH_ROWS = 65_536
+BLOCK_ROWS = 10_000
+"""Rows between punctuations from which on the engine looks at the shape of a block."""
 
 _impatience, _heap = Compiled(online_sort.impatience), Compiled(online_sort.heap)
+gathered = PrefetchingStorage()
 
 
 def run(*, quick: bool) -> Iterator[Row]:
@@ -66,7 +70,7 @@ def _offline(name: str, times: Array) -> Iterator[Row]:
 
     def ours() -> list[Array]:
         order = time_order(times)
-        return [times, *columns] if order is None else [column[order] for column in (times, *columns)]
+        return [times, *columns] if order is None else [gathered.take(column, order) for column in (times, *columns)]
 
     def ours_in_batches() -> list[Batch]:
         sorter = Sorter()
@@ -114,7 +118,17 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
         done = _impatience(times, every, latency, huffman, speculate, numbers, *pool, after, np.arange(chunks), runs,
                            tails, scalars, *scratch, out)
         assert done == rows
-        return [times[out], *(column[out] for column in columns)]
+        return [gathered.take(column, out) for column in (times, *columns)]
+
+    def by_block() -> list[Array]:
+        """Runs as the engine fills them, where blocks are large enough to be looked at."""
+        waiting, left, newest = SortedRuns(), [], int(times[0])
+        for at in range(0, rows, every):
+            block = times[at : at + every]
+            newest = max(newest, int(block.max()))
+            left.append(waiting.release(newest - latency, block, numbers[at : at + every]))
+        order = np.concatenate([*left, waiting.cut(INF)])
+        return [gathered.take(column, order) for column in (times, *columns)]
 
     def by_heap() -> list[Array]:
         assert _heap(times, every, latency, ends, slots, out) == rows
@@ -140,7 +154,8 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
 
     peers = {"heap": by_heap} | ({"sorted buffer": by_merging} if every >= rows // 200 else {})
     peers |= {"without Huffman": partial(sort, huffman=False), "no speculation": partial(sort, speculate=False)}
-    yield from compare("C online", f"{name}, every {every:,}", rows, sort, peers, same)
+    ours = sort if every < BLOCK_ROWS else by_block
+    yield from compare("C online", f"{name}, every {every:,}", rows, ours, peers, same)
 
 
 def _as_needed(times: Array) -> Iterator[Row]:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Mask
+from whimbrel.kernels import PrefetchingStorage
 
 Array = np.ndarray[Any, Any]
 
 _BATCH_ROWS = 65_536
 _SPARSE = 4
+_SORTED = PrefetchingStorage()
 _NONE_REMOVED: Mask = np.empty(0, np.bool_)
 
 
@@ -175,4 +177,4 @@ def _rows_of(batch: Batch, rows: Array) -> Batch:
     start, length = int(rows[0]), len(rows)
     if rows[-1] - start == length - 1 and (rows[1:] > rows[:-1]).all():
         return batch.slice(start, start + length)
-    return batch.take(rows)
+    return batch.take(rows, _SORTED)

@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels import Compiled
+from whimbrel.kernels import Compiled, time_order
 from whimbrel.kernels.primitives.sorting import impatience as primitive
 
 Array = np.ndarray[Any, Any]
 
 _insert = Compiled(primitive.insert)
 _cut = Compiled(primitive.cut)
+_merge_two = Compiled(primitive.merge_two)
 _merge_pieces = Compiled(primitive.merge_pieces)
 
 _CHUNKS_AT_FIRST = 16
 _RUNS_AT_FIRST = 16
 _LOOSE = 4
+_MANY_ROWS = 1_024
+_SHORT_RUN = 16
 _NONE = np.empty(0, np.int64)
 
 
@@ -58,7 +61,8 @@ class SortedRuns:
         """Whether the compiled kernels can be used now; if not, ask for them."""
         state = self._state()
         return all([_insert.ready(0, _NONE, _NONE, *state), _cut.ready(0, *state, _NONE, _NONE, _NONE),
-                    _merge_pieces.ready(0, *[_NONE] * 8)])
+                    _merge_pieces.ready(0, *[_NONE] * 8),
+                    _merge_two.ready(_NONE, _NONE, 0, 0, _NONE, _NONE, 0, 0, _NONE, _NONE, 0)])
 
     def insert(self, times: Array, numbers: Array) -> None:
         """Take in rows in the order of arrival."""
@@ -66,18 +70,42 @@ class SortedRuns:
         while (row := int(_insert(row, times, numbers, *self._state()))) < len(times):
             self._grow()
 
+    def release(self, time: int, times: Array, numbers: Array) -> Array:
+        """Take in rows in the order of arrival; the numbers of all rows up to a time, in order, which leave.
+
+        Rows that come in short runs are sorted together first. Dealing each to its run would cost more, since the
+        processor cannot foresee which one it is. Those that leave at once then never see a run.
+        """
+        if len(times) < _MANY_ROWS or _SHORT_RUN * np.count_nonzero(times[1:] < times[:-1]) < len(times):
+            self.insert(times, numbers)
+            return self.cut(time)
+        order = time_order(times)
+        times, numbers = times[order], numbers[order]
+        leave = int(times.searchsorted(time, "right"))
+        waited, first = self._cut(time)
+        self.insert(times[leave:], numbers[leave:])
+        if not len(first):
+            return numbers[:leave]
+        merged = [np.empty(len(first) + leave, np.int64) for _ in range(2)]
+        _merge_two(waited, first, 0, len(first), times, numbers, 0, leave, *merged, 0)
+        return merged[1]
+
     def cut(self, time: int) -> Array:
         """The numbers of all rows up to a time, in order; they leave."""
+        return self._cut(time)[1]
+
+    def _cut(self, time: int) -> tuple[Array, Array]:
+        """Times and numbers of all rows up to a time, in order; they leave."""
         rows, runs = self.rows, len(self)
         times, numbers, bounds = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(runs, np.int64)
         pieces = int(_cut(time, *self._state(), times, numbers, bounds))
         rows = int(bounds[pieces - 1]) if pieces else 0
         if pieces < 2:
-            return numbers[:rows]
+            return times[:rows], numbers[:rows]
         merged = [np.empty(3 * rows, np.int64) for _ in range(2)]
         begin = int(_merge_pieces(pieces, bounds, times, numbers, *merged,
                                   *[np.empty(2 * pieces, np.int64) for _ in range(3)]))
-        return merged[1][begin : begin + rows]
+        return merged[0][begin : begin + rows], merged[1][begin : begin + rows]
 
     def renumber(self, old: Array, new: Array) -> None:
         """Give all rows other numbers, in the same order; both ascend."""

@@ -16,6 +16,7 @@ from whimbrel.kernels import ascends, forced_tier, time_order
 Array = np.ndarray[Any, Any]
 
 _SLACK_ROWS = 262_144
+_NONE = np.empty(0, np.int64)
 
 
 class Sorter:
@@ -80,14 +81,13 @@ class Sorter:
         """The numbers of all rows up to a time, in order."""
         if forced_tier() is None and not self.runs.rows and not self.runs.ready():
             return self._cut_plainly(time)
-        for times, numbers in self._fresh():
-            self.runs.insert(times, numbers)
+        times, numbers = self._put_together()
         self.fresh = []
-        return self.runs.cut(time)
+        return self.runs.release(time, times, numbers)
 
     def _cut_plainly(self, time: int) -> Array:
         """The same without kernels, as long as they are being compiled."""
-        times, numbers = (np.concatenate(parts) for parts in zip(*self._fresh(), strict=True))
+        times, numbers = self._put_together()
         stays = times > time
         self.fresh = [(times[stays], numbers[stays])]
         return numbers[~stays][times[~stays].argsort(kind="stable")]
@@ -107,6 +107,14 @@ class Sorter:
     def _fresh(self) -> Iterator[tuple[Array, Array]]:
         for times, numbers in self.fresh:
             yield times, np.arange(numbers, numbers + len(times)) if isinstance(numbers, int) else numbers
+
+    def _put_together(self) -> tuple[Array, Array]:
+        """Times and numbers of all rows that are in no run yet."""
+        fresh = list(self._fresh())
+        if len(fresh) == 1:
+            return fresh[0]
+        times, numbers = zip(*fresh, strict=True) if fresh else ([_NONE], [_NONE])
+        return np.concatenate(times), np.concatenate(numbers)
 
     def fork(self) -> Sorter:
         clone = Sorter()

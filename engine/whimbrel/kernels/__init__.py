@@ -18,6 +18,7 @@ from whimbrel.kernels.compile import (
 from whimbrel.kernels.compiled_function import CompiledForm, with_compiled_form
 from whimbrel.kernels.contract import PORTION_ROWS, Kernel, Stateless
 from whimbrel.kernels.filter_rows import selected_rows
+from whimbrel.kernels.gather import PrefetchingStorage
 from whimbrel.kernels.keys import ColumnKeys, IntegerKeys, KeyTable, decode_keys, encode_keys
 from whimbrel.kernels.sample_runs import SampleRuns
 from whimbrel.kernels.scatter import marked, spread
@@ -36,6 +37,7 @@ __all__ = [
     "Kernel",
     "KeyTable",
     "ObjectState",
+    "PrefetchingStorage",
     "SampleRuns",
     "Stateless",
     "Tier",

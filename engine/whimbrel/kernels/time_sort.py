@@ -13,6 +13,7 @@ from whimbrel.kernels.primitives.sorting import time_sort as primitive
 Array = np.ndarray[Any, Any]
 
 _ascending = Compiled(primitive.ascending)
+_extent = Compiled(primitive.extent)
 _steps = Compiled(primitive.steps)
 _order_near = Compiled(primitive.order_near)
 _merge_late = Compiled(primitive.merge_late)
@@ -22,8 +23,8 @@ _sort_slices = Compiled(primitive.sort_slices)
 
 _FEW_ROWS = 4_096
 _LATE_DIVISOR = 8
-_SLICE_ROWS = 4_096
-_MAX_SLICE_ROWS = 8 * _SLICE_ROWS
+_SLICE_ROWS = 2_048
+_MAX_SLICE_ROWS = 16 * _SLICE_ROWS
 
 
 def ascends(times: Array) -> bool:
@@ -70,7 +71,7 @@ def time_order(sync: Array) -> Array | None:
 
     A stable sort like NumPy's, made for arriving rows. Rows that are a few positions late are moved. If few rows are
     later than that, only those are sorted and merged in. Otherwise rows are dealt to slices of time that fit the cache,
-    and each slice is radix-sorted.
+    as packed pairs of time and position, and each slice is radix-sorted by its upper digits.
 
     Examples
     --------
@@ -99,8 +100,8 @@ def _late_merged(sync: Array) -> Array | None:
 
 
 def _by_slices(sync: Array) -> Array:
-    first = int(sync.min())
-    span = int(sync.max()) - first
+    first, last = map(int, _extent(sync))
+    span = last - first
     if span >= 2**63:  # differences of such times leave int64
         return sync.argsort(kind="stable")
     shift = max(0, (span * _SLICE_ROWS // len(sync)).bit_length() - 1)
@@ -113,7 +114,7 @@ def _by_slices(sync: Array) -> Array:
     _deal_slices(sync, first, shift, coarse, row_bits, bounds - counts, order)
     capacity = min(int(counts.max()), _MAX_SLICE_ROWS)
     _sort_slices(sync, coarse, row_bits, bounds, order, np.empty(capacity, np.int64),
-                 np.empty(1 << primitive.DIGIT_BITS, np.int64))
+                 np.empty(2 << primitive.DIGIT_BITS, np.int64))
     for crowded in np.flatnonzero(counts > capacity):
         rows = order[bounds[crowded] - counts[crowded] : bounds[crowded]]
         inside = time_order(sync[rows])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, arrival_buffer, sorter
+from whimbrel.disorder.sorted_runs import SortedRuns
 from whimbrel.kernels import Tier, tier
 from whimbrel.kernels.primitives.sorting.impatience import REACH
 
@@ -129,3 +130,22 @@ def test_memory_of_runs_is_given_back_while_rows_wait() -> None:
         assert sum(map(len, left)) == 99_000
         assert sort.runs.nbytes < most / 4
         assert [row for batch in sort.release(10**6) for row in batch.sync.tolist()] == list(range(99_001, 100_000))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_release_what_a_stable_sort_puts_first(seed: int) -> None:
+    """Blocks of short runs, which are sorted together, and of long ones, which are dealt; most leave, or few."""
+    chance = np.random.default_rng(seed)
+    runs, held = SortedRuns(), np.empty((0, 2), np.int64)
+    with tier("primitives"):
+        for block in range(30):
+            jitter, size = int(chance.choice([1, 40, 6_000])), int(chance.choice([10, 1_500, 4_000]))
+            times = block * 1_000 + np.sort(chance.integers(0, 1_000, size)) - chance.integers(0, jitter, size)
+            numbers = block * 10_000 + np.arange(size)
+            held = np.concatenate([held, np.column_stack([times, numbers])])
+            held = held[np.lexsort(held.T[::-1])]
+            watermark = (block - int(chance.choice([0, 1, 6]))) * 1_000
+            released = runs.release(watermark, times, numbers)
+            assert released.tolist() == held[held[:, 0] <= watermark, 1].tolist()
+            held = held[held[:, 0] > watermark]
+            assert runs.rows == len(held)

@@ -25,6 +25,10 @@ DATA = {
     "the ends of time": CHANCE.integers(-(2**63), 2**63 - 1, ROWS),
     "crowded": (CHANCE.pareto(0.5, ROWS) * 1000).clip(max=2.0**60).astype(np.int64),
     "backwards": FORWARD[::-1].copy(),
+    "crowded below the upper digits": FORWARD // 4_096 * 2**40 + CHANCE.integers(0, 3_000, ROWS),
+    "few out of order in each slice": FORWARD - 9 * 7 * (np.arange(ROWS) % 600 == 599) - 300_000 * (
+        np.arange(ROWS) % 9 == 8) * (np.arange(ROWS) > 35_000),
+    "negative, descending in short pieces": -FORWARD.reshape(-1, 8)[::-1].ravel(),
     "sorted runs, interleaved": CHANCE.integers(0, 10**7, (20, ROWS // 20)).cumsum(axis=1).ravel(),
 }
 
@@ -47,6 +51,20 @@ def test_any_times(times: list[int]) -> None:
     sync = np.array(times, np.int64)
     order = time_order(sync)
     assert (sync if order is None else sync[order]).tolist() == sorted(times)
+
+
+@given(st.lists(st.tuples(st.integers(-(2**62), 2**62), st.integers(0, 60), st.integers(1, 1_500)), min_size=4),
+       st.integers(0, 2**31), st.sampled_from([1, 30, 1_000]))
+def test_any_many_times(pieces: list[tuple[int, int, int]], seed: int, jitter: int) -> None:
+    """Pieces that begin somewhere, with steps up to a power of two, and rows that come too late."""
+    chance = np.random.default_rng(seed)
+    times = np.concatenate([
+        begin + chance.integers(0, 2**bits, rows).cumsum() % 2**62 - chance.integers(0, jitter, rows)
+        for begin, bits, rows in pieces])
+    times = np.tile(times, -(-5_000 // len(times)))
+    with tier("primitives"):
+        order = time_order(times)
+    assert (np.arange(len(times)) if order is None else order).tolist() == times.argsort(kind="stable").tolist()
 
 
 @pytest.mark.parametrize("name", ["interpreted", "primitives"])

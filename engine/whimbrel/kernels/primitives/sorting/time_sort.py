@@ -13,8 +13,8 @@ Array = np.ndarray[Any, Any]
 
 DIGIT_BITS = 9
 """Bits sorted by at a time: the counters of a pass stay in the first cache."""
-
-
+MOVES, FEW_MOVES = 4, 256
+"""How many places a row of a slice is moved on average, and how many all are before that is asked for."""
 REACH = 32
 """How many places a row may be late and still be moved where it belongs."""
 
@@ -25,6 +25,14 @@ def ascending(times: Array) -> bool:
     for row in range(1, times.shape[0]):
         falls |= times[row] < times[row - 1]
     return not falls
+
+
+def extent(times: Array) -> tuple[Any, Any]:
+    """The smallest and the largest time."""
+    first, last = times[0], times[0]
+    for row in range(1, times.shape[0]):
+        first, last = min(first, times[row]), max(last, times[row])
+    return first, last
 
 
 def steps(times: Array) -> tuple[Any, Any]:
@@ -111,35 +119,32 @@ def deal_slices(sync: Array, first: int, shift: int, coarse: int, row_bits: int,
 
 def sort_slices(sync: Array, coarse: int, row_bits: int, bounds: Array, packed: Array, spare: Array,
                 counts: Array) -> None:
-    """Radix-sort slices that fit `spare`, and leave positions of rows; others keep their order."""
+    """Sort slices that fit `spare`, and leave positions of rows; others keep their order.
+
+    Where few rows are out of order, they are moved. Otherwise a slice is radix-sorted by the upper two digits of its
+    times, and the few rows that this leaves out of order are moved. Where times crowd, all digits are sorted.
+    """
     begin = 0
     positions = (1 << row_bits) - 1
     for slice_ in range(bounds.shape[0]):
         end = bounds[slice_]
         size = end - begin
-        union = 0
-        descents = 0
-        before = 0
+        union, falls, before = 0, 0, 0
         for row in range(begin, end):
             union |= packed[row]
-            descents += packed[row] < before
+            falls += packed[row] < before
             before = packed[row]
-        moved = False
-        if descents and size <= spare.shape[0]:
-            shift = row_bits
-            while union >> shift:
-                if moved:
-                    sort_digit(spare, 0, size, shift, packed, begin, counts)
-                else:
-                    sort_digit(packed, begin, end, shift, spare, 0, counts)
-                moved = not moved
-                shift += DIGIT_BITS
-        if moved:
-            for row in range(size):
-                packed[begin + row] = spare[row] & positions
-        else:
-            for row in range(begin, end):
-                packed[row] &= positions
+        if falls and size <= spare.shape[0] and (falls > size >> 5 or not moved_in(packed, begin, end)):
+            top = row_bits
+            while union >> top:
+                top += 1
+            low = max(row_bits, top - 2 * DIGIT_BITS)
+            sort_two_digits(packed, begin, end, low, (top - low + 1) >> 1, spare, counts)
+            if low > row_bits and not moved_in(packed, begin, end):
+                for shift in range(row_bits, top, 2 * DIGIT_BITS):
+                    sort_two_digits(packed, begin, end, shift, DIGIT_BITS, spare, counts)
+        for row in range(begin, end):
+            packed[row] &= positions
         if coarse and size <= spare.shape[0]:
             for row in range(begin + 1, end):
                 mine = packed[row]
@@ -151,19 +156,45 @@ def sort_slices(sync: Array, coarse: int, row_bits: int, bounds: Array, packed: 
         begin = end
 
 
-def sort_digit(packed: Array, begin: int, end: int, shift: int, out: Array, to: int, counts: Array) -> None:
-    """Write values in the order of one digit; those of one digit keep their order."""
-    mask = counts.shape[0] - 1
-    for digit in range(counts.shape[0]):
+def moved_in(packed: Array, begin: int, end: int) -> bool:
+    """Sort values by moving each to where it belongs; whether few moves were enough, else it is done in part."""
+    moves = FEW_MOVES
+    for row in range(begin + 1, end):
+        mine = packed[np.uint64(row)]
+        to = row
+        while to > begin and packed[np.uint64(to - 1)] > mine:
+            packed[np.uint64(to)] = packed[np.uint64(to - 1)]
+            to -= 1
+        packed[np.uint64(to)] = mine
+        moves += MOVES - (row - to)
+        if moves < 0:
+            return False
+    return True
+
+
+def sort_two_digits(packed: Array, begin: int, end: int, shift: int, bits: int, spare: Array, counts: Array) -> None:
+    """Sort values by two digits of so many bits, the lower one first; those of the same digits keep their order."""
+    digits = 1 << bits
+    mask = digits - 1
+    for digit in range(2 * digits):
         counts[digit] = 0
     for row in range(begin, end):
-        counts[packed[row] >> shift & mask] += 1
-    total = to
-    for digit in range(counts.shape[0]):
-        here = counts[digit]
-        counts[digit] = total
-        total += here
+        value = packed[np.uint64(row)] >> shift
+        counts[np.uint64(value & mask)] += 1
+        counts[np.uint64(digits + (value >> bits & mask))] += 1
+    lower, upper = 0, begin
+    for digit in range(digits):
+        here, above = counts[digit], counts[digits + digit]
+        counts[digit], counts[digits + digit] = lower, upper
+        lower += here
+        upper += above
     for row in range(begin, end):
-        digit = packed[row] >> shift & mask
-        out[counts[digit]] = packed[row]
-        counts[digit] += 1
+        value = packed[np.uint64(row)]
+        at = np.uint64(value >> shift & mask)
+        spare[np.uint64(counts[at])] = value
+        counts[at] += 1
+    for row in range(end - begin):
+        value = spare[np.uint64(row)]
+        at = np.uint64(digits + (value >> shift >> bits & mask))
+        packed[np.uint64(counts[at])] = value
+        counts[at] += 1
