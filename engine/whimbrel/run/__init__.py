@@ -3,6 +3,7 @@
 from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.collect import batches, collect, collect_together, intermediate_snapshots
 from whimbrel.run.execution import Execution
+from whimbrel.run.latency_costs import explain_latencies
 from whimbrel.run.lineage import Lineage, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
@@ -30,6 +31,7 @@ __all__ = [
     "collect",
     "collect_samples",
     "collect_together",
+    "explain_latencies",
     "in_order",
     "in_ranges",
     "intermediate_snapshots",

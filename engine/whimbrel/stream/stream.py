@@ -20,7 +20,6 @@ from whimbrel.expr import Column, Expr, Keys, can_be_key, check_key, check_name,
 from whimbrel.expr.deep_nesting import refusing_deep_nesting
 from whimbrel.migration_hints import LATENCY_BANDS, STREAM, absent, renamed
 from whimbrel.operators import Changelog, LateRows
-from whimbrel.optimize import optimize_together, plan_notation
 from whimbrel.plan import (
     Node,
     Operator,
@@ -29,7 +28,6 @@ from whimbrel.plan import (
     Source,
     check_lookahead,
     explain,
-    explain_together,
     readable,
     recorded,
 )
@@ -473,11 +471,12 @@ class LatencyBands(Sequence[Stream]):
         """
         return display.Views(self)
 
-    def explain(self) -> str:
-        """Show the optimized plan of all latencies together."""
-        plans = optimize_together([stream.node for stream in self.streams])
-        texts = explain_together(plans, plan_notation(plans))
-        return "\n\n".join(f"{name}:\n{text}" for name, text in zip(self.latencies, texts, strict=True))
+    def explain(self, *, measure: bool = False) -> str:
+        """Show the optimized plan of all latencies together.
+
+        With `measure`, the query runs on the first four million rows. What latencies share then has its cost.
+        """
+        return running.explain_latencies(self.latencies, [stream.node for stream in self.streams], measure=measure)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return display.mimebundle(self)

@@ -327,3 +327,26 @@ def test_a_replay_without_a_reorder_latency_is_refused_where_nothing_else_says_o
         ask(counts(wb.replay(log(), speed=float("inf"))))
     assert refused.value.where == "replay(log, speed=inf)"
     assert "at_latencies" in str(refused.value)
+
+
+@pytest.mark.parametrize("scale", (1, 0.5))
+def test_measured_plans_have_the_cost_of_what_latencies_share(scale: float) -> None:
+    """Means of integers run in one step for all latencies; those of floats have steps of their own."""
+    bands = log().tumbling_window(4).aggregate(m=wb.mean(col.at * scale)).at_latencies(0, 2, 10)
+    plain, measured = bands.explain(), bands.explain(measure=True)
+    steps, costs = measured.rsplit("\n\n", 1)
+    assert [line for line in steps.splitlines() if "measured: " not in line] == plain.splitlines()
+    assert steps.count("measured: ") == len(plain.replace("\n\n", "\n").splitlines()) - 3 - plain.count(", as above")
+    rows = bands.query.node.sources()[0].rows
+    assert f"measured: {rows} rows in, " in steps
+    names = [line.split(":")[0] for line in costs.splitlines()]
+    assert names == ["all latencies", "shared by all", *["shared by some"] * (scale == 0.5), "only 0", "only 2",
+                     "only 10"]
+    held = [int(text.replace(",", "")) for text in re.findall(r"at most ([\d,]+) bytes", costs)]
+    assert held[0] == sum(held[1:]) > 0
+
+
+def test_a_feed_is_not_read_to_measure() -> None:
+    feed = wb.feeds.iterator(lambda: iter([{"at": 1}]), time="at", schema={"at": "int64"})
+    with pytest.raises(PlanError, match="cannot read a feed"):
+        feed.tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 10).explain(measure=True)
