@@ -12,7 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from types import BuiltinFunctionType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 from whimbrel.aggregates.user_defined.arithmetic_codegen import Arithmetic
 from whimbrel.aggregates.user_defined.function_source import call_of, written
@@ -40,6 +40,14 @@ _OPERATORS: dict[Any, ast.operator] = {
 _DEEPEST = 8
 
 
+class WrittenCall(NamedTuple):
+    """A function that another one calls, in generated code."""
+
+    name: str
+    text: str
+    gives: Value
+
+
 class Writer(Arithmetic):
     """Writes the body of one function, line by line, and what it calls before it.
 
@@ -53,12 +61,12 @@ class Writer(Arithmetic):
         A value that is returned -> the lines that end the function.
     inside : sequence of callable
         The functions that it is called by.
-    before : list of str
-        Where the text of functions that it calls is written to.
+    before : dict
+        Functions that it calls, by function and kinds of arguments. Each is written once.
     """
 
     def __init__(self, function: Any, given: Sequence[Value], leave: Callable[[Value], list[str]],
-                 inside: Sequence[Any] = (), before: list[str] | None = None) -> None:
+                 inside: Sequence[Any] = (), before: dict[Any, WrittenCall] | None = None) -> None:
         super().__init__()
         node: ast.Lambda | ast.FunctionDef | None
         if isinstance(function, FunctionType):
@@ -76,7 +84,7 @@ class Writer(Arithmetic):
             raise NotCompiled("its parameters are not one for each argument")
         self.function, self.leave = function, leave
         self.inside = (*inside, function)
-        self.before: list[str] = [] if before is None else before
+        self.before: dict[Any, WrittenCall] = {} if before is None else before
         self.names: dict[str, Value | None] = {
             each.arg: value for each, value in zip(named.posonlyargs + named.args, given, strict=True)}
         self.local = assigned(node)
@@ -372,31 +380,36 @@ class Writer(Arithmetic):
         """A function of the user's is written before this one, for arguments of these kinds."""
         flat = [number for each in given for number in flattened(each)]
         parameters = [f"a{number}" for number in range(len(flat))]
-        within = renamed(given, iter(parameters))
+        within = tuple(renamed(given, iter(parameters)))
+        known = self.before.get((function, within)) or self._written_before(function, within, parameters)
+        made = [self._fresh() for _ in flattened(known.gives)]
+        self._write(f"{', '.join([*made, 'asked'])} = {known.name}({', '.join(number.text for number in flat)})")
+        self._flag("asked")
+        return renamed([known.gives], iter(made))[0]
+
+    def _written_before(self, function: Any, given: tuple[Value, ...], parameters: list[str]) -> WrittenCall:
         kinds: list[Value] = []
 
         def seen(value: Value) -> list[str]:
             kinds.append(value)
             return ["return"]
 
-        Writer(function, within, seen, self.inside).write()
+        Writer(function, given, seen, self.inside, self.before).write()
         shape = joined_shape(kinds)
         if shape is None:
             raise NotCompiled(f"the kind of what {function.__name__} gives depends on values")
+        kinds_of = [each.kind for each in flattened(shape)]
 
         def leave(value: Value) -> list[str]:
             texts = [writer.as_kind(number, kind) for number, kind in zip(flattened(value), kinds_of, strict=True)]
             return [f"return ({', '.join([*texts, 'bad'])},)"]
 
-        kinds_of = [each.kind for each in flattened(shape)]
-        writer = Writer(function, within, leave, self.inside, self.before)
+        writer = Writer(function, given, leave, self.inside, self.before)
         writer.write()
         name = f"called{len(self.before)}"
-        self.before.append("\n".join([f"def {name}({', '.join(parameters)}):", "    bad = False", *writer.lines, ""]))
-        made = [self._fresh() for _ in kinds_of]
-        self._write(f"{', '.join([*made, 'asked'])} = {name}({', '.join(number.text for number in flat)})")
-        self._flag("asked")
-        return renamed([shape], iter(made))[0]
+        text = "\n".join([f"def {name}({', '.join(parameters)}):", "    bad = False", *writer.lines, ""])
+        self.before[function, given] = made = WrittenCall(name, text, shape)
+        return made
 
     def _name(self, name: str) -> Value:
         if name in self.names:

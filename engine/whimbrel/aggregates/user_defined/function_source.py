@@ -22,12 +22,12 @@ def written(function: FunctionType) -> Written | None:
     if not lines:
         return None
     try:
-        tree, codes = _module("".join(lines))
+        functions, codes = _module("".join(lines))
     except (SyntaxError, ValueError):
         return None
     if code not in codes:
         return None
-    found = [node for node in ast.walk(tree) if isinstance(node, Written) and _holds(node, code)]
+    found = [node for node in functions if _holds(node, code)]
     return max(found, key=lambda node: _span(node)[0], default=None)  # of functions around it the innermost
 
 
@@ -43,9 +43,9 @@ def call_of(function: Callable[..., Any], arguments: int) -> tuple[FunctionType,
 
 
 @functools.lru_cache(maxsize=16)
-def _module(text: str) -> tuple[ast.Module, frozenset[CodeType]]:
-    tree = ast.parse(text)
-    return tree, frozenset(_codes(compile(text, "<text>", "exec", dont_inherit=True)))
+def _module(text: str) -> tuple[list[Written], frozenset[CodeType]]:
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, Written)]
+    return functions, frozenset(_codes(compile(text, "<text>", "exec", dont_inherit=True)))
 
 
 def _codes(code: CodeType) -> list[CodeType]:

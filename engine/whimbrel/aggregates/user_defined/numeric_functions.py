@@ -339,5 +339,6 @@ def _kept(name: str, role: str, kind: Kind, value: Any) -> Any:
 
 
 def _text(role: str, parameters: str, writer: Writer) -> str:
-    return "\n".join([*writer.before, f"def {role}({parameters}):", *(["    bad = False"] if writer.flagged else []),
+    called = [each.text for each in writer.before.values()]
+    return "\n".join([*called, f"def {role}({parameters}):", *(["    bad = False"] if writer.flagged else []),
                       *writer.lines, ""])
