@@ -52,7 +52,7 @@ MEASURES = {
     "Bits": ("BitAnd", "BitOr", "BitXor"),
     "All values": ("Median", "Quantile", "QuantileList", "CountDistinct", "Collect", "LargestValues", "Mode",
                    "SumDistinct", "MedianDeviation", "Entropy", "StringAgg", "Increase"),
-    "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile"),
+    "With bounded memory": ("ApproximateCountDistinct", "ApproximateQuantile", "ApproximateTopK"),
     "Over time": ("TimeMean", "Integral", "TimeIn"),
     "More": (),
     "Your own": ("UserAggregate",),

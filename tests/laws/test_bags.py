@@ -18,7 +18,8 @@ DISTINCT = "d=wb.count_distinct(col.key), e=wb.count_distinct(col.y).where(col.f
 LISTS = "xs=wb.collect(col.x), ys=wb.collect(col.key).where(col.flag)"
 RANKS = "top=wb.top_k(col.x, 2), topmost=wb.top_k(col.key, 1, ties=False), topz=wb.top_k(col.y, 3)"
 SKETCHES = ("d=wb.approx_count_distinct(col.key), e=wb.approx_count_distinct(col.y, 8).where(col.flag), "
-            "q=wb.approx_quantile(col.x, 0.3), m=wb.approx_quantile(col.y, 0.5, k=20)")
+            "q=wb.approx_quantile(col.x, 0.3), m=wb.approx_quantile(col.y, 0.5, k=20), "
+            "t=wb.approx_top_k(col.key, 2, counters=2), u=wb.approx_top_k(col.y, 3, counters=3).where(col.flag)")
 """Exact, as long as values are few."""
 
 ROWS_BY = ("a=wb.arg_min(col.key, col.x), b=wb.arg_max(col.x, col.y).where(col.flag), c=wb.last(col.y, by=col.key), "

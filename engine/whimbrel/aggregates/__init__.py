@@ -7,6 +7,7 @@ from whimbrel.aggregates.bits import BitAnd, BitOr, BitXor
 from whimbrel.aggregates.collection import Collect, CountDistinct, LargestValues
 from whimbrel.aggregates.count import Count
 from whimbrel.aggregates.first_last import First, Last
+from whimbrel.aggregates.frequent_values import ApproximateTopK
 from whimbrel.aggregates.mean import Mean
 from whimbrel.aggregates.min_max import Max, Min
 from whimbrel.aggregates.product import Product
@@ -31,6 +32,7 @@ __all__ = [
     "AnyTrue",
     "ApproximateCountDistinct",
     "ApproximateQuantile",
+    "ApproximateTopK",
     "ArgMax",
     "ArgMin",
     "BitAnd",

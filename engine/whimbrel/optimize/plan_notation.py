@@ -30,7 +30,7 @@ from whimbrel.operators import (
     Where,
 )
 from whimbrel.operators.aggregation.running_column import RunningColumn
-from whimbrel.plan import Aggregate, Multiset, Node, Sketch, Source
+from whimbrel.plan import Aggregate, Frequencies, Multiset, Node, Sketch, Source
 from whimbrel.temporal.bounds import HERE, Bounds
 from whimbrel.temporal.loop_steps import (
     Adjacent,
@@ -101,7 +101,7 @@ def _reason(node: Node) -> str | None:
         steps = aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
         if isinstance(steps, Multiset):
             return f"{aggregate.show()} keeps all values of a window"
-        if isinstance(steps, Sketch):
+        if isinstance(steps, Sketch | Frequencies):
             return f"{aggregate.show()} is approximate"
     return None
 

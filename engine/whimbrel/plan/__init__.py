@@ -1,6 +1,14 @@
 """Plans: the contracts of operators, aggregates and sources, and their graph."""
 
-from whimbrel.plan.aggregate import Aggregate, AggregateFunctions, AggregatePhase, ByColumns, State, TwoPasses
+from whimbrel.plan.aggregate import (
+    Aggregate,
+    AggregateFunctions,
+    AggregatePhase,
+    AggregateSteps,
+    ByColumns,
+    State,
+    TwoPasses,
+)
 from whimbrel.plan.block_reader import Excerpts
 from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime, with_parts
@@ -32,7 +40,16 @@ from whimbrel.plan.source import (
     WithOrdering,
 )
 from whimbrel.plan.structure import structure
-from whimbrel.plan.value_state import ListSummary, Multiset, Objects, Sketch, SketchState, is_ordered
+from whimbrel.plan.value_state import (
+    Frequencies,
+    FrequencyState,
+    ListSummary,
+    Multiset,
+    Objects,
+    Sketch,
+    SketchState,
+    is_ordered,
+)
 
 __all__ = [
     "EVERYTHING",
@@ -42,11 +59,14 @@ __all__ = [
     "Aggregate",
     "AggregateFunctions",
     "AggregatePhase",
+    "AggregateSteps",
     "Blocks",
     "ByColumns",
     "Exact",
     "Excerpts",
     "FilteredSource",
+    "Frequencies",
+    "FrequencyState",
     "InputStream",
     "KnownInput",
     "LatePolicy",

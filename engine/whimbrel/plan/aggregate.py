@@ -15,7 +15,7 @@ from whimbrel.batch import Column
 from whimbrel.clock import TickUnit
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr, Reduced, trace, when
-from whimbrel.plan.value_state import Multiset, Objects, Sketch
+from whimbrel.plan.value_state import Frequencies, Multiset, Objects, Sketch
 
 State = tuple[Any, ...]
 """The running value of one group: a tuple of ints and floats, kept as one plain array per position."""
@@ -139,6 +139,10 @@ class AggregateFunctions:
     flagged: Callable[..., tuple[Any, ...]] | None = None
 
 
+AggregateSteps = AggregateFunctions | Multiset | Sketch | Frequencies | Objects
+"""What an aggregate keeps of a group, and how it changes."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aggregate(Reduced, ABC):
     """A value over a set of rows, computed one row at a time (SEMANTICS 5; Trill, VLDB 2015, section 3.3).
@@ -176,8 +180,7 @@ class Aggregate(Reduced, ABC):
         """
 
     @abstractmethod
-    def steps(self, input_type: pa.DataType | None, *,
-              removable: bool) -> AggregateFunctions | Multiset | Sketch | Objects:
+    def steps(self, input_type: pa.DataType | None, *, removable: bool) -> AggregateSteps:
         """Algebra of the aggregate for inputs of this type.
 
         It is a value state if the state needs more than a few numbers.

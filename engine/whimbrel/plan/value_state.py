@@ -59,7 +59,7 @@ class SketchState(ABC):
         """Take in values, in this order."""
 
     @abstractmethod
-    def result(self) -> float:
+    def result(self) -> Any:
         """The result for all values that were added; there was at least one."""
 
     @abstractmethod
@@ -99,6 +99,35 @@ class Sketch:
     new: Callable[[], SketchState]
     load: Callable[[bytes], SketchState]
     of_nothing: float | None
+
+
+class FrequencyState(SketchState):
+    """Counters of values, by number. A result is numbers, their counts, and by how much these may be too small."""
+
+    @abstractmethod
+    def renamed(self, numbers: np.ndarray[Any, Any]) -> Self:
+        """The same, with new numbers for the old ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frequencies:
+    """Values are stored until there are many, then counted with a bounded number of counters. No row can be removed.
+
+    Parameters
+    ----------
+    new, load : callable
+        As those of a :class:`Sketch`.
+    choose : callable
+        (counts, the number of the list of each, how many lists) -> positions of those that are shown, and how many
+        these are of each list.
+    join : callable
+        (values, counts, errors, how long each list is) -> the column of results.
+    """
+
+    new: Callable[[], FrequencyState]
+    load: Callable[[bytes], FrequencyState]
+    choose: Callable[..., tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
+    join: Callable[..., Column]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from whimbrel.expr import Expr, Lit, when
 from whimbrel.plan import Aggregate
 from whimbrel.sql.closing_when import is_running, running
 from whimbrel.sql.functions import unknown_function
-from whimbrel.sql.list_aggregates import joined_texts, quantile_list
+from whimbrel.sql.list_aggregates import frequent_values, joined_texts, quantile_list
 from whimbrel.sql.moment_aggregates import OF_MOMENTS, moment_name, moments
 from whimbrel.sql.pair_aggregates import OF_PAIRS, ordered_aggregate
 from whimbrel.sql.scalars import condition, scalar
@@ -33,7 +33,8 @@ PLAIN: Final[dict[Any, Makes]] = {
 NULL_OF_NOTHING: Final[dict[Any, Makes]] = {exp.Sum: wb.sum, exp.LogicalOr: wb.any, exp.LogicalAnd: wb.all}
 """Aggregates that are a value of nothing in Python, and null in SQL."""
 
-_OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.GroupConcat, exp.Anonymous)
+_OTHERS: Final = (exp.Count, exp.CountIf, exp.Quantile, exp.ApproxQuantile, exp.ApproxTopK, exp.GroupConcat,
+                  exp.Anonymous)
 """Calls of aggregates that need a form of their own."""
 
 _NAMED: Final[dict[str, tuple[Makes, bool]]] = {
@@ -111,7 +112,8 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
         raise text.error(f"There is no aggregate {node.sql_name().lower()!r}.", node,
                          "Use count, sum, avg, min, max, median, stddev, variance, first or last.")
     known = ("this", "expressions", "big_int", "quantile", "parameters", "separator",
-             *(["expression"] if kind in OF_PAIRS else []))
+             *(["expression"] if kind in (*OF_PAIRS, exp.ApproxTopK) else []),
+             *(["counters"] if kind is exp.ApproxTopK else []))
     extra = [key for key, given in node.args.items() if given and key not in known]
     if extra or (node.args.get("expressions") and not isinstance(node, exp.Anonymous)):
         raise text.error("This aggregate has an argument that the language does not have.", node,
@@ -125,6 +127,8 @@ def aggregate(node: Any, scope: NameScope, where: Expr | None = None) -> Expr:
             return kept(wb.count()).where(condition(argument, scope))
         case exp.GroupConcat():
             return kept(joined_texts(node, value, scope))
+        case exp.ApproxTopK():
+            return kept(frequent_values(node, value, scope))
         case exp.Quantile(args={"quantile": exp.Array() as fractions}):
             return kept(quantile_list(node, value(argument), fractions, scope))
         case exp.Quantile() | exp.ApproxQuantile():

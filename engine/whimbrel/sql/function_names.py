@@ -24,10 +24,10 @@ MANUAL_FUNCTIONS: Final = (
 """Those that only TigonSQL's manual has."""
 
 AGGREGATES: Final = (
-    "any_value", "approx_count_distinct", "arg_max", "arg_min", "array_agg", "avg", "bit_and", "bit_or", "bit_xor",
-    "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "entropy", "first", "increase",
-    "kurtosis", "kurtosis_pop", "last", "listagg", "mad", "max", "max_by", "median", "min", "min_by", "mode",
-    "percentile_cont", "percentile_disc", "product", "quantile_cont", "quantile_disc", "regr_count", "regr_intercept",
-    "regr_r2", "regr_slope", "running", "skewness", "skewness_pop", "stddev", "stddev_pop", "string_agg", "sum",
-    "total", "var_pop", "variance",
+    "any_value", "approx_count_distinct", "approx_top_k", "arg_max", "arg_min", "array_agg", "avg", "bit_and", "bit_or",
+    "bit_xor", "bool_and", "bool_or", "corr", "count", "count_if", "covar_pop", "covar_samp", "entropy", "first",
+    "increase", "kurtosis", "kurtosis_pop", "last", "listagg", "mad", "max", "max_by", "median", "min", "min_by",
+    "mode", "percentile_cont", "percentile_disc", "product", "quantile_cont", "quantile_disc", "regr_count",
+    "regr_intercept", "regr_r2", "regr_slope", "running", "skewness", "skewness_pop", "stddev", "stddev_pop",
+    "string_agg", "sum", "total", "var_pop", "variance",
 )

@@ -220,6 +220,8 @@ def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
     if lower in ("moving_sum", "moving_sum_exp", "byte_match_offset"):
         kind = "byte_match_offset" if lower == "byte_match_offset" else "moving_sum"
         return text.error(*_at(refusal(kind, name=lower), node))
+    if lower in ("histogram", "rate"):
+        return text.error(*_at(refusal(lower), node))
     known = [*FUNCTIONS, *AGGREGATES, *scope.binder.functions]
     if lower in known:
         return text.error(f"{lower}() takes other arguments.", node, "See the functions in docs/sql.md.")

@@ -38,3 +38,13 @@ def quantile_list(node: Any, value: Expr, fractions: Any, scope: NameScope) -> A
     if len(known) != len(found) or not known:
         raise scope.binder.text.error("Quantiles need literals from 0 to 1.", node, "Use [0.5, 0.9].")
     return wb.quantiles(value, known)
+
+
+def frequent_values(node: Any, value: Callable[[Any], Expr], scope: NameScope) -> Aggregate:
+    """The aggregate of ``approx_top_k(x, 10)``, or with so many counters."""
+    asked = [node.args.get("expression"), *([node.args["counters"]] if node.args.get("counters") else [])]
+    numbers = [each.value for each in (scalar(part, scope) for part in asked if part is not None)
+               if isinstance(each, Lit) and isinstance(each.value, int)]
+    if len(numbers) < len(asked):
+        raise scope.binder.text.error("approx_top_k needs literal integers.", node, "Use approx_top_k(x, 10).")
+    return wb.approx_top_k(value(node.this), numbers[0], **dict(zip(["counters"], numbers[1:], strict=False)))

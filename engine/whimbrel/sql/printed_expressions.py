@@ -15,6 +15,8 @@ from whimbrel.aggregates import (
     AllTrue,
     AnyTrue,
     ApproximateCountDistinct,
+    ApproximateQuantile,
+    ApproximateTopK,
     ArgMax,
     ArgMin,
     BitAnd,
@@ -264,6 +266,10 @@ class ScalarTexts:
                 text = f"sum(DISTINCT {inner})"
             case QuantileList(qs=qs):
                 text = f"quantile_cont({inner}, {list(qs)!r})"
+            case ApproximateQuantile(q=q, k=500):
+                text = f"approx_quantile({inner}, {q!r})"
+            case ApproximateTopK(k=k, counters=counters):
+                text = f"approx_top_k({inner}, {k}{'' if counters == 1000 else f', {counters}'})"
             case StringAgg(separator=separator, order="value", descending=down):
                 order = f"ORDER BY {inner}{' DESC' if down else ''}"
                 text = f"string_agg({inner}, {self.text(Lit(separator))} {order})"

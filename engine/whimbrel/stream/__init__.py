@@ -30,7 +30,16 @@ from whimbrel.stream.desk import Desk, desk
 from whimbrel.stream.late_rows import late_rows, lateness
 from whimbrel.stream.latencies import asked_at
 from whimbrel.stream.lateness import Lateness, lateness_of
-from whimbrel.stream.list_aggregates import entropy, increase, mad, mode, quantiles, string_agg, sum_distinct
+from whimbrel.stream.list_aggregates import (
+    approx_top_k,
+    entropy,
+    increase,
+    mad,
+    mode,
+    quantiles,
+    string_agg,
+    sum_distinct,
+)
 from whimbrel.stream.pair_statistics import corr, cov, intercept, kurtosis, r2, skew, slope
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
@@ -58,6 +67,7 @@ __all__ = [
     "any_value",
     "approx_count_distinct",
     "approx_quantile",
+    "approx_top_k",
     "arg_max",
     "arg_min",
     "asked_at",

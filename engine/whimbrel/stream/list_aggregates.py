@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import get_args
 
 from whimbrel.aggregates import (
+    ApproximateTopK,
     Entropy,
     Increase,
     JoinOrder,
@@ -83,3 +84,31 @@ def string_agg(value: Value, separator: str = ",", *, order: JoinOrder = "time",
 def increase(value: Value) -> Increase:
     """Increase of a counter with resets. See :class:`whimbrel.aggregates.Increase`."""
     return Increase(expr=trace(value, where="increase()"))
+
+
+def approx_top_k(value: Value, k: int, *, counters: int = 1000) -> ApproximateTopK:
+    """Approximate list of the most frequent values, with counts. See :class:`whimbrel.aggregates.ApproximateTopK`.
+
+    Parameters
+    ----------
+    value : Expr or callable
+    k : int
+    counters : int
+        How many values of a group are counted at a time. Counts are too small by at most the number of values divided
+        by it.
+
+    Examples
+    --------
+    >>> import whimbrel as wb
+    >>> events = wb.from_arrow({"at": range(100_000), "x": [at % 7 % 6 for at in range(100_000)]}, time="at")
+    >>> top = events.tumbling_window(100_000).aggregate(v=wb.approx_top_k(wb.col.x, 1)).collect()
+    >>> top["v"].to_pylist()
+    [[{'value': 0, 'count': 28572, 'error': 0}]]
+    """
+    where = f"approx_top_k(..., {k!r})"
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise PlanError(f"k must be an integer of at least 1, got {k!r}.", where=where, hint="Use 10.")
+    if isinstance(counters, bool) or not isinstance(counters, Integral) or not k <= counters <= 1_000_000:
+        raise PlanError(f"counters must be an integer from k to 1,000,000, got {counters!r}.", where=where,
+                        hint="Use 1000.")
+    return ApproximateTopK(expr=trace(value, where="approx_top_k()"), k=int(k), counters=int(counters))

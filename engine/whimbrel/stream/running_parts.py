@@ -17,7 +17,7 @@ from whimbrel.operators import RunningAggregate
 from whimbrel.operators.aggregation.exponential_mean import ExponentialMean
 from whimbrel.operators.aggregation.linear_filter import LinearFilter
 from whimbrel.operators.aggregation.running_column import RunningColumn, SampleFilter
-from whimbrel.plan import Aggregate, Node, Sketch
+from whimbrel.plan import Aggregate, Frequencies, Node, Sketch
 from whimbrel.stream.temporal_checks import check_sampling, offset_ticks
 from whimbrel.temporal.window_folds import weighs_time
 
@@ -36,7 +36,7 @@ def runs_row_by_row(part: Running, over_columns: OverColumns, node: Callable[[],
     if isinstance(part, Recurrence):
         return True
     steps = [(each, _steps(each, over_columns, node)) for each in aggregates_of(part)]
-    sketches = [each for each, its in steps if isinstance(its, Sketch)]
+    sketches = [each for each, its in steps if isinstance(its, Sketch | Frequencies)]
     if sketches and part.reset is not None:
         raise PlanError(f"so_far(reset=...) cannot use {sketches[0].show()}: it has no value at each row.",
                         where=part.show(), hint="Use an exact aggregate.")

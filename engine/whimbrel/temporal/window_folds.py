@@ -20,7 +20,7 @@ from whimbrel.kernels.primitives.temporal.event_positions import (
     time_windows,
     window_cuts,
 )
-from whimbrel.plan import Aggregate, AggregateFunctions, Multiset, Objects, Sketch
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregateSteps, Objects
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK, TypedAggregate
 from whimbrel.plan.typed_python_aggregate import TypedPythonAggregate
@@ -204,7 +204,7 @@ def _apart(window: TimeWindow | RowWindow | CellWindow) -> bool:
     return isinstance(window, CellWindow) or (isinstance(window, RowWindow) and window.rows <= FEW_TWICE)
 
 
-def _steps(aggregate: Aggregate, schema: Schema) -> AggregateFunctions | Multiset | Sketch | Objects:
+def _steps(aggregate: Aggregate, schema: Schema) -> AggregateSteps:
     return aggregate.steps(None if aggregate.expr is None else type_of(aggregate.expr, schema), removable=False)
 
 

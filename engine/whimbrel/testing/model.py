@@ -310,6 +310,7 @@ MODEL_API = SimpleNamespace(
     count_distinct=lambda of: ModelAggregate("count_distinct", of),
     approx_count_distinct=lambda of, _=12: ModelAggregate("count_distinct", of),
     approx_quantile=lambda of, q, **_: _quantile(of, q),
+    approx_top_k=lambda of, k, **_: ModelAggregate("most_frequent", of, options={"k": k}),
     collect=lambda of: ModelAggregate("collect", _when_it_started(of)),
     top_k=lambda of, k, ties=True: ModelAggregate("top_k", of, options={"k": k, "ties": ties}),
     n_null=lambda of: ModelAggregate("count", Term(lambda payload: 1 if of(payload) is None else None)),

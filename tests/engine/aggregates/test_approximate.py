@@ -13,10 +13,11 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.aggregates.approximate import DistinctSummary, QuantileSummary, fingerprints
+from whimbrel.aggregates.frequent_values import FrequencySummary
 from whimbrel.batch import Column
 from whimbrel.errors import MissingExtraError
 from whimbrel.kernels import tier
-from whimbrel.operators.aggregation import sketch_accumulator
+from whimbrel.operators.aggregation import multiset_values, sketch_accumulator
 
 ROWS = 120_000
 
@@ -134,10 +135,83 @@ def test_the_library_may_be_missing(make: Any, message: str, monkeypatch: pytest
     (lambda: wb.approx_count_distinct(col.x, 4), "precision must be .*, got 4"),
     (lambda: wb.approx_quantile(col.x, 2), "q must be .*, got 2"),
     (lambda: wb.approx_quantile(col.x, 0.5, k=1), "k must be .*, got 1"),
+    (lambda: wb.approx_top_k(col.x, 0), "k must be .*, got 0"),
+    (lambda: wb.approx_top_k(col.x, 9, counters=8), "counters must be .*, got 8"),
 ))
 def test_arguments_are_checked(make: Any, message: str) -> None:
     with pytest.raises(wb.WhimbrelError, match=message):
         make()
+
+
+def frequencies(values: Any) -> dict[Any, int]:
+    return dict(zip(*(part.tolist() for part in np.unique(values, return_counts=True)), strict=True))
+
+
+@pytest.mark.parametrize("counters", (20, 300, 100_000))
+def test_counts_are_within_their_error(counters: int) -> None:
+    """Every window has numbers, words and NaN; the words of the first window are other ones than those of the last."""
+    chance = np.random.default_rng(5)
+    rows, window = 200_000, 50_000
+    x = chance.zipf(1.2, rows) % 100_003
+    table = pa.table({"at": np.arange(rows) // 2, "x": np.where(x % 5, x, np.nan),
+                      "w": [f"{at // window} {number}" for at, number in enumerate(x.tolist())]})
+    log = wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=7001)), time="at", reorder_latency=0)
+    for row in log.tumbling_window(window // 2).aggregate(
+            n=wb.approx_top_k(col.x, 5, counters=counters),
+            w=wb.approx_top_k(col.w, 5, counters=counters)).collect().to_pylist():
+        inside = slice(2 * row["start"], 2 * row["end"])
+        for found, values in ((row["n"], table["x"].to_numpy()[inside]), (row["w"], table["w"].to_pylist()[inside])):
+            count = frequencies(values)
+            of = [next(many for key, many in count.items() if str(key) == str(each["value"])) for each in found]
+            assert all(each["count"] <= true <= each["count"] + each["error"]
+                       for each, true in zip(found, of, strict=True))
+            assert all(each["error"] <= window / counters for each in found)
+            assert of == sorted(count.values(), reverse=True)[:5]  # so frequent ones are not missed
+    assert (found[0]["error"] == 0) == (counters > window)
+
+
+def test_counters_are_merged_copied_written_and_read() -> None:
+    values = np.random.default_rng(1).zipf(1.3, 40_000)
+    one, other = FrequencySummary(100), FrequencySummary(100)
+    one.add(values[:15_000])
+    other.add(values[15_000:])
+    clone = one.fork()
+    clone.merge(FrequencySummary.from_bytes(100, other.to_bytes()))
+    keys, counts, error = clone.result()
+    assert len(keys) <= 100
+    assert 0 < error <= len(values) / 100
+    true = np.array([frequencies(values)[key] for key in keys.tolist()])
+    assert (counts <= true).all()
+    assert (true <= counts + error).all()
+    assert one.result()[1].sum() < clone.result()[1].sum()
+
+
+def test_frequent_words_are_forgotten_and_known_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multiset_values, "INITIAL_STRINGS", 40)
+    monkeypatch.setattr(sketch_accumulator, "CHUNK", 16)
+    monkeypatch.setattr(sketch_accumulator, "PENDING_AT_FIRST", 32)
+    words = [word for part in range(60) for word in (f"rare {part}", f"rare {part} too", "often", "more", "more")]
+    table = pa.table({"at": range(300), "w": words})
+    log = wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=20)), time="at")
+    found = log.tumbling_window(300).aggregate(w=wb.approx_top_k(col.w, 2, counters=8)).collect()["w"][0].as_py()
+    assert [each["value"] for each in found] == ["more", "often"]
+    assert found[0]["count"] <= 120 <= found[0]["count"] + found[0]["error"]
+
+
+def test_large_integers_after_a_window_of_nulls() -> None:
+    x = pa.array([None] * 4 + [2**60 + each for each in range(4)], pa.int64())
+    table = pa.table({"at": [0, 1, 10, 10, 11, 11, 12, 13], "x": x})
+    log = wb.from_arrow(pa.Table.from_batches(table.to_batches(max_chunksize=2)), time="at", reorder_latency=0)
+    found = log.tumbling_window(5).aggregate(d=wb.approx_count_distinct(col.x), t=wb.approx_top_k(col.x, 1)).collect()
+    assert found["d"].to_pylist() == [0, 4]
+    assert found["t"].to_pylist() == [[], [{"value": 2**60, "count": 1, "error": 0}]]
+
+
+def test_nothing_has_no_frequent_values() -> None:
+    rows = wb.from_arrow(pa.table({"at": [0, 6], "x": pa.array([None, 1], pa.int64())}), time="at")
+    assert rows.tumbling_window(5).aggregate(v=wb.approx_top_k(col.x, 2)).collect()["v"].to_pylist() == [
+        [], [{"value": 1, "count": 1, "error": 0}]]
+    assert rows.aggregate(v=wb.approx_top_k(col.x, 2).where(col.x > 1)).collect()["v"].to_pylist() == [[], []]
 
 
 def test_the_library_is_loaded_when_it_is_needed() -> None:

@@ -90,6 +90,12 @@ GROUPS: dict[str, Pair] = {
             c=wb.quantiles(col.len, [0.5, 0.9]), d=wb.mad(col.len), e=wb.entropy(col.srcIP),
             f=wb.string_agg(col.srcIP, "; "), g=wb.string_agg(col.srcIP, order="value", descending=True),
             h=wb.increase(col.len), i=wb.mode(col.srcIP))),
+    "approximate": (
+        ("SELECT tb, approx_count_distinct(srcIP) AS a, approx_quantile(len, 0.5) AS b, approx_top_k(srcIP, 2) AS c, "
+         "approx_top_k(len, 1, 500) AS d FROM TCP GROUP BY time/60 AS tb"),
+        lambda: TCP.tumbling_window(60).aggregate(
+            tb=wb.window_start() // 60, a=wb.approx_count_distinct(col.srcIP), b=wb.approx_quantile(col.len, 0.5),
+            c=wb.approx_top_k(col.srcIP, 2), d=wb.approx_top_k(col.len, 1, counters=500))),
     "correlations": (
         ("SELECT tb, covar_samp(len, protocol) AS a, regr_slope(len, protocol) AS b, corr(len, protocol) AS c "
          "FROM TCP GROUP BY time/60 AS tb"),

@@ -9,6 +9,24 @@ regexp_matches() takes other arguments.
                         ^^^^^^^^^^^^^^^^^^
   hint:  See the functions in docs/sql.md.
 """),
+    'histogram': ('SELECT tb, histogram(len) FROM TCP GROUP BY time/60 AS tb', """
+histogram is a map of counts elsewhere, and a list of counts of given bins here.
+  where: line 1: SELECT tb, histogram(len) FROM TCP GROUP BY time/60 AS tb
+                            ^^^^^^^^^^^^^
+  hint:  Use count(*) FILTER (WHERE x >= 0 AND x < 10) for each bin, or wb.histogram in Python.
+"""),
+    'rate of a counter': ('SELECT tb, rate(len, time) FROM TCP GROUP BY time/60 AS tb', """
+The rate of a counter needs the time of its values, and no word of SQL takes it.
+  where: line 1: SELECT tb, rate(len, time) FROM TCP GROUP BY time/60 AS tb
+                            ^^^^^^^^^^^^^^
+  hint:  Divide increase(x) by the length of the window, or use wb.rate in Python.
+"""),
+    'most frequent': ('SELECT tb, approx_top_k(len, protocol) FROM TCP GROUP BY time/60 AS tb', """
+approx_top_k needs literal integers.
+  where: line 1: SELECT tb, approx_top_k(len, protocol) FROM TCP GROUP BY time/60 AS tb
+                            ^^^^^^^^^^^^^^^^^^^^^^^^^^
+  hint:  Use approx_top_k(x, 10).
+"""),
     'window time': ("SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)", """
 A window needs the event time of its stream.
   where: line 1: SELECT * FROM TUMBLE(bids, price, INTERVAL '1' MINUTE)

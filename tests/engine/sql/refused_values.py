@@ -9,10 +9,10 @@ regexp_replace has the option 'g' only.
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
   hint:  Write (?i) at the beginning of the pattern to ignore case.
 """),
-    'unknown aggregate': ("SELECT approx_top_k(len) FROM TCP GROUP BY time/60", """
-There is no aggregate 'approx_top_k'.
-  where: line 1: SELECT approx_top_k(len) FROM TCP GROUP BY time/60
-                        ^^^^^^^^^^^^^^^^
+    'unknown aggregate': ("SELECT array_unique_agg(len) FROM TCP GROUP BY time/60", """
+There is no aggregate 'array_unique_agg'.
+  where: line 1: SELECT array_unique_agg(len) FROM TCP GROUP BY time/60
+                        ^^^^^^^^^^^^^^^^^^^^
   hint:  Use count, sum, avg, min, max, median, stddev, variance, first or last.
 """),
     'digits of a decimal': ("SELECT CAST(len AS DECIMAL('B', 1)) FROM TCP", """

@@ -33,6 +33,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.even_flush import EvenFlushKernel
 from whimbrel.operators.aggregation.fill_windows import Fill
+from whimbrel.operators.aggregation.frequency_accumulator import FrequencyAccumulator
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
@@ -46,7 +47,9 @@ from whimbrel.plan import (
     Aggregate,
     AggregateFunctions,
     AggregatePhase,
+    AggregateSteps,
     Exact,
+    Frequencies,
     KnownInput,
     LineageRequest,
     Multiset,
@@ -189,7 +192,7 @@ class GroupAggregate(Operator):
             if isinstance(steps, AggregateFunctions):
                 yield name, steps
 
-    def _kept(self, schema: Schema) -> Iterator[tuple[str, AggregateFunctions | Multiset | Sketch | Objects]]:
+    def _kept(self, schema: Schema) -> Iterator[tuple[str, AggregateSteps]]:
         """What is kept for each aggregate."""
         for name, aggregate in self.measures:
             input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema)
@@ -203,7 +206,9 @@ class GroupAggregate(Operator):
         With `keeps` a state may also be a list of all values, in order, but no text.
         """
         for _, steps in self._kept(schema):
-            if isinstance(steps, Multiset | Sketch) and (not keeps or getattr(steps, "largest", None) is not None):
+            if isinstance(steps, Sketch | Frequencies) and not keeps:
+                return None
+            if isinstance(steps, Multiset) and (not keeps or steps.largest is not None):
                 return None
             if (isinstance(steps, Objects) and keeps) or (isinstance(steps,
                 AggregateFunctions | Objects) and steps.merge is None):
@@ -284,6 +289,8 @@ class GroupAggregate(Operator):
         steps = aggregate.steps(input_type, removable=removable)
         if isinstance(steps, Multiset):
             return MultisetAccumulator(name, aggregate, steps, schema, remembers=remembers, part=self.part)
+        if isinstance(steps, Frequencies):
+            return FrequencyAccumulator(name, aggregate, steps, schema)
         if isinstance(steps, Sketch):
             return SketchAccumulator(name, aggregate, steps, schema)
         if isinstance(steps, Objects):

@@ -246,6 +246,7 @@ class PaneKernel(Kernel):
     def _run_schedule(self, batch: Batch) -> None:
         batch = self._counting(batch)
         skip, groups = batch.absent, self._groups(batch)
+        self._put_away()  # what a measure reads may make it forget the values of rows that wait
         inputs = [measure.read(batch) for measure in self.measures]
         schedule = self.schedule
         row = 0

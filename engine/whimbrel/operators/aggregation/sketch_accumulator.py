@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
-from whimbrel.plan import Aggregate, Sketch, SketchState
+from whimbrel.plan import Aggregate, Frequencies, Sketch, SketchState
 from whimbrel.plan.typed_aggregate import NO_MASK, Inputs
 
 Array = np.ndarray[Any, Any]
@@ -37,20 +37,51 @@ class SketchAccumulator(Accumulator):
     name : str
         The result column.
     aggregate : Aggregate
-    sketch : Sketch
+    sketch : Sketch or Frequencies
     schema : Schema
         Of the input.
     """
 
-    def __init__(self, name: str, aggregate: Aggregate, sketch: Sketch, schema: Schema) -> None:
+    def __init__(self, name: str, aggregate: Aggregate, sketch: Sketch | Frequencies, schema: Schema) -> None:
         assert aggregate.expr is not None
         self.name, self.aggregate, self.sketch = name, aggregate, sketch
-        self.type = aggregate.result_type(type_of(aggregate.expr, schema, where=aggregate.show()))
+        self.input_type = type_of(aggregate.expr, schema, where=aggregate.show())
+        self.type = aggregate.result_type(self.input_type)
         self.out_dtypes = [np.dtype(np.float64)]
         self.pending: list[Waiting] = []
         self.waiting = 0
         self.limit = PENDING_AT_FIRST
         self.summaries: dict[int, SketchState] = {}
+
+    # What a sketch of numbers is asked; one of other values answers in its own way.
+
+    @property
+    def of_nothing(self) -> float | None:
+        """The result of no values."""
+        assert isinstance(self.sketch, Sketch)
+        return self.sketch.of_nothing
+
+    def encoded(self, column: Column) -> Array:
+        """One number for each row."""
+        assert isinstance(self.sketch, Sketch)
+        return self.sketch.encode(column)
+
+    def ranks(self, values: Array) -> Array:
+        """Numbers in the order of the values that they stand for."""
+        return values
+
+    def of_ranks(self, ranks: Array) -> Array:
+        """Inverse of :meth:`ranks`."""
+        return ranks
+
+    def exact(self, ranks: Array, begin: Array, end: Array) -> Array:
+        """The result of each group with few values, in order."""
+        assert isinstance(self.sketch, Sketch)
+        return self.sketch.exact(ranks, begin, end)
+
+    def answer(self, summary: SketchState) -> float:
+        """The result of a group with many values."""
+        return float(summary.result())
 
     def grow_groups(self, groups: int) -> None:
         """Groups have no place of their own."""
@@ -67,7 +98,7 @@ class SketchAccumulator(Accumulator):
             there = column.validity()
             valid = there if valid is None else valid & there
         moments = np.stack([batch.sync, batch.first_start])
-        return (self.sketch.encode(column),), NO_MASK if valid is None else frozen(valid), moments
+        return (self.encoded(column),), NO_MASK if valid is None else frozen(valid), moments
 
     def apply(self, schedule: OperationLog, inputs: Inputs, remembered: Remembered, outs: Outs, first: int = 0) -> None:
         out, out_valid = outs
@@ -93,8 +124,8 @@ class SketchAccumulator(Accumulator):
         whole = np.rint(values) if physical.kind == "i" else values
         return [Column(self.type, whole.astype(physical), None if valid.all() else valid.copy())]
 
-    def fork(self) -> SketchAccumulator:
-        clone = object.__new__(SketchAccumulator)
+    def fork(self) -> Self:
+        clone = object.__new__(type(self))
         clone.__dict__.update(vars(self))
         clone.pending = list(self.pending)
         clone.summaries = {group: summary.fork() for group, summary in self.summaries.items()}
@@ -131,8 +162,7 @@ class SketchAccumulator(Accumulator):
         """Leave waiting what belongs to the open pane; answers with the rest, in order."""
         group, moment, start, value = self._all()
         later = group >= first_open
-        self.pending = [(group[later] - first_open, moment[later], start[later], value[later])]
-        self.waiting = int(later.sum())
+        self._hold(group[later] - first_open, moment[later], start[later], value[later])
         return _in_order(group[~later], moment[~later], start[~later], value[~later])
 
     def _sum_up(self) -> None:
@@ -145,8 +175,7 @@ class SketchAccumulator(Accumulator):
                 end = begin + int(many) // CHUNK * CHUNK
                 self._feed(self.summaries.setdefault(int(number), self.sketch.new()), value[begin:end])
                 kept[begin:end] = False
-        self.pending = [(group[kept], moment[kept], start[kept], value[kept])]
-        self.waiting = int(kept.sum())
+        self._hold(group[kept], moment[kept], start[kept], value[kept])
         self.limit = max(PENDING_AT_FIRST, 2 * self.waiting)
 
     def _show(self, closed: Waiting, groups: Array, targets: Array, out: Array, out_valid: Mask) -> None:
@@ -154,22 +183,32 @@ class SketchAccumulator(Accumulator):
         group, _, _, value = closed
         begin, end = np.searchsorted(group, groups), np.searchsorted(group, groups, "right")
         few = (begin < end) & (end - begin < CHUNK)
-        out[targets], out_valid[targets] = self.sketch.of_nothing or 0.0, self.sketch.of_nothing is not None
+        out[targets], out_valid[targets] = self.of_nothing or 0.0, self.of_nothing is not None
         if few.any():
             by_value = value[np.lexsort((value, group))]
-            out[targets[few]], out_valid[targets[few]] = self.sketch.exact(by_value, begin[few], end[few]), True
+            out[targets[few]], out_valid[targets[few]] = self.exact(by_value, begin[few], end[few]), True
         summed_up = np.isin(groups, list(self.summaries))
         for position in np.flatnonzero(summed_up | (end - begin >= CHUNK)):
             summary = self.summaries.get(int(groups[position])) or self.sketch.new()
             self._feed(summary, value[begin[position] : end[position]])
-            out[targets[position]], out_valid[targets[position]] = summary.result(), True
+            out[targets[position]], out_valid[targets[position]] = self.answer(summary), True
 
     def _feed(self, summary: SketchState, values: Array) -> None:
+        values = self.of_ranks(values)
         for at in range(0, len(values), CHUNK):
             summary.add(values[at : at + CHUNK])
 
+    def _hold(self, group: Array, moment: Array, start: Array, value: Array) -> None:
+        """Leave these waiting, and no others."""
+        self.pending, self.waiting = [], len(group)
+        if len(group):  # floats that are none would turn integers that follow into floats
+            self.pending.append((group, moment, start, self.of_ranks(value)))
+
     def _all(self) -> Waiting:
-        return tuple(np.concatenate(parts) for parts in zip(*self.pending, strict=True)) if self.pending else _NOTHING
+        if not self.pending:
+            return _NOTHING
+        group, moment, start, value = (np.concatenate(parts) for parts in zip(*self.pending, strict=True))
+        return group, moment, start, self.ranks(value)
 
 
 _NOTHING: Waiting = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))

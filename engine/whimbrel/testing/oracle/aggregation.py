@@ -23,7 +23,7 @@ class Aggregated:
 
     kind: Literal["count", "sum", "mean", "min", "max", "product", "sum_of_squares", "var", "var_of_all", "std",
                   "std_of_all", "any", "all", "first", "last", "quantile", "count_distinct", "collect", "top_k", "only",
-                  "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew", "arg_min",
+                  "most_frequent", "weighted_mean", "geometric_mean", "corr", "cov", "slope", "skew", "arg_min",
                   "arg_max", "last_by", "bit_and", "bit_or", "bit_xor", "mode", "sum_distinct",
                   "quantiles", "mad", "entropy", "string_agg", "increase",
                   "histogram", "rate"]
@@ -126,6 +126,12 @@ def _top_k(values: Sequence[Any], k: int, *, ties: bool) -> list[dict[str, Any]]
     ranked = [{"rank": 1 + sum(other > value for other in values), "value": value}
               for value in sorted(values, reverse=True)]
     return [row for row in ranked if row["rank"] <= k] if ties else ranked[:k]
+
+
+def _most_frequent(values: Sequence[Any], k: int) -> list[dict[str, Any]]:
+    """"The most frequent value comes first, and of equally frequent ones the smallest."""
+    ordered = sorted(set(values), key=lambda value: (-values.count(value), value))
+    return [{"value": value, "count": values.count(value), "error": 0} for value in ordered[:k]]
 
 
 def _weighted_mean(pairs: Sequence[Any]) -> float | None:
@@ -248,6 +254,7 @@ _AGGREGATES: Mapping[str, Callable[..., Any]] = {
     "std": _spread(statistics.stdev, 2), "std_of_all": _spread(statistics.pstdev, 1),
     "any": any, "all": all, "only": _only, "first": _edge(min), "last": _edge(max),
     "quantile": _quantile, "count_distinct": lambda values: len(set(values)), "collect": _collect, "top_k": _top_k,
+    "most_frequent": _most_frequent,
     "weighted_mean": _weighted_mean, "geometric_mean": _geometric_mean,
     "corr": _corr, "cov": _cov, "slope": _slope, "skew": _skew,
     "mode": _mode, "sum_distinct": lambda values: _sum(sorted(set(values))),
