@@ -293,8 +293,11 @@ def test_a_desk_on_a_thread_takes_queries_from_others() -> None:
         desk.add("more", counts)
 
 
-def kill_and_restart(seed: int, folder: Path, steps: int) -> None:
-    """Add, remove, set, kill and restart at random: each query answers as alone."""
+def kill_and_restart(seed: int, folder: Path, steps: int, at_once: int = 1) -> None:
+    """Add, remove, set, kill and restart at random: each query answers as alone.
+
+    So many queries are added at once.
+    """
     choose = random.Random(seed)
     latency = choose.choice([0, 25])
     events, columns = made(seed, latency=latency)
@@ -321,10 +324,11 @@ def kill_and_restart(seed: int, folder: Path, steps: int) -> None:
             case "run":
                 desk.run(rows=choose.randrange(1, 400))
             case "add":
-                name = f"q{step}"
-                program[name] = choose.randrange(len(SHAPES) + 1)
-                desk.add(name, query(program[name]))
-                begun[name] = desk[name].since.get("events")
+                for number in range(at_once):
+                    name = f"q{step}.{number}"
+                    program[name] = choose.randrange(len(SHAPES) + 1)
+                    desk.add(name, query(program[name]))
+                    begun[name] = desk[name].since.get("events")
             case "remove" if program:
                 name = choose.choice(list(program))
                 desk.remove(name)
@@ -358,6 +362,12 @@ def kill_and_restart(seed: int, folder: Path, steps: int) -> None:
             wanted = alone(columns, SHAPES[number], 3 + number, begun[name], latency)
         assert found == wanted, (name, number)
     desk.stop()
+
+
+@pytest.mark.parametrize(("seed", "steps", "at_once"), [
+    pytest.param(30, 24, 8, marks=pytest.mark.long), pytest.param(31, 200, 40, marks=pytest.mark.soak)])
+def test_many_queries_killed_and_restarted(seed: int, steps: int, at_once: int, tmp_path: Path) -> None:
+    kill_and_restart(seed, tmp_path, steps, at_once)
 
 
 def settled(query: DeskQuery, before: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -68,7 +68,7 @@ class DeskCost:
     queries : tuple of QueryCost
         In the order in which they were added.
     rows : int
-        Rows that were read from the sources since the desk was made.
+        Rows that were read from the sources, also before a restart.
     seconds : float
         Seconds of work on all steps.
     steps, shared_steps : int

@@ -171,8 +171,10 @@ def test_malformed_datagrams_are_refused(datagram: bytes) -> None:
         FlowDecoder().decode(datagram, "a")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(each, marks=pytest.mark.long) for each in range(1, 12))])
-def test_mutated_datagrams_are_never_fatal(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "count"), [
+    (0, 600), *(pytest.param(each, 600, marks=pytest.mark.long) for each in range(1, 12)),
+    pytest.param(12, 1_000_000, marks=pytest.mark.soak)])
+def test_mutated_datagrams_are_never_fatal(seed: int, count: int) -> None:
     rng = Random(seed)
     exporter, decoder = Exporter(rng), FlowDecoder()
     whole = [exporter.v5([drawn(rng, six=False) for _ in range(5)])[0]]
@@ -180,7 +182,7 @@ def test_mutated_datagrams_are_never_fatal(seed: int) -> None:
         whole += exported(rng, exporter, version, times)[0]
         whole.append(exporter.datagram(version, [exporter.options(version, 512, 10)], LATER, 1))
     outcomes: Counter[bool] = Counter()
-    for _ in range(600):
+    for _ in range(count):
         data = bytearray(rng.choice(whole))
         for _ in range(rng.randrange(1, 5)):
             at = rng.randrange(len(data))
@@ -202,6 +204,7 @@ def test_mutated_datagrams_are_never_fatal(seed: int) -> None:
             outcomes[True] += 1
         for row in decoded(decoder):
             assert row["time"] is not None
+    assert outcomes.total() == count
     assert min(outcomes.values()) > 50
 
 

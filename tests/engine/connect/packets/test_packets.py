@@ -205,7 +205,8 @@ def test_names_of_dns_that_are_cut_malformed_or_endless_are_null(tmp_path: Path)
     assert [row["dns_name"] for row in rows(tmp_path / "log.pcap", "dns_name")] == [*cases.values()]
 
 
-@pytest.mark.parametrize("count", [300, pytest.param(200_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [300, pytest.param(200_000, marks=pytest.mark.long),
+                                   pytest.param(1_000_000, marks=pytest.mark.soak)])
 def test_mutated_packets_never_fail_and_counts_reconcile(tmp_path: Path, count: int) -> None:
     draw = Random(count)
     packets = []
