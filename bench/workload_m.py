@@ -1,52 +1,128 @@
-"""M. A desk: many queries on one reading of a table in memory, against one query.
+"""M. A desk: 1,000 queries on one reading of a table in memory, against one query and against DuckDB 1,000 times.
 
-Rows have a key of 100 and a protocol of 40. Each query counts and sums by key in windows, for one protocol. Answers of
-the first query are compared, and the time of adding them counts.
+Each query counts and sums in windows. They have 40 distinct conditions; or one condition each, of equality or of size;
+or 8 sets of keys. The time is that of reading to the end and of one result. Queries are added before, and every tenth
+answer is compared with DuckDB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 import whimbrel as wb
-from bench.compare import Row, compare, same_rows
-from bench.sides import Ours
+from bench.compare import Row, same_rows, taken, warm
+from bench.sides import Ran
 from whimbrel import Stream, col
+from whimbrel.kernels import finish_compiling
 
-ROWS, QUICK_ROWS = 2_000_000, 500_000
-PREDICATES = 40
-Queries = tuple[Stream, list[Stream]]
+ROWS, QUICK_ROWS = 5_000_000, 500_000
+QUERIES = 1_000
+WINDOWS = 20
+_REPEATS = 3
+_GROUPINGS = list(chain.from_iterable(combinations(("a", "b", "c"), keys) for keys in range(4)))
+
+
+@dataclass(frozen=True)
+class _Query:
+    """A condition on a column, and keys."""
+
+    column: str
+    op: str
+    constant: int
+    keys: tuple[str, ...]
+
+    def stream(self, log: Stream, window: int) -> Stream:
+        value = col[self.column]
+        kept = log.where(value == self.constant if self.op == "=" else value > self.constant).tumbling_window(window)
+        grouped = kept.group_by(*self.keys) if self.keys else kept
+        return grouped.aggregate(n=wb.count(), total=wb.sum(col.size))
+
+    def sql(self, window: int) -> str:
+        names = ", ".join(["start", *self.keys])
+        return (f"SELECT at // {window} * {window} AS start, {''.join(f'{key}, ' for key in self.keys)}count(*) AS n, "
+                f"sum(size)::BIGINT AS total FROM log WHERE {self.column} {self.op} {self.constant} GROUP BY {names}")
+
+
+CASES: dict[str, Callable[[int], _Query]] = {
+    "40 distinct conditions": lambda number: _Query("protocol", "=", number % 40, ("k",)),
+    "one shape, port = c": lambda number: _Query("port", "=", number, ("a",)),
+    "one shape, size > c": lambda number: _Query("size", ">", number, ("a",)),
+    "8 groupings": lambda number: _Query("protocol", "=", number % 40, _GROUPINGS[number % len(_GROUPINGS)])}
 
 
 def run(*, quick: bool) -> Iterator[Row]:
-    """One figure for each number of queries."""
+    """One figure for each case and peer."""
     rows = QUICK_ROWS if quick else ROWS
-    same = same_rows("start", "k", "n", "total")
-    for case, predicates, queries in (("40 predicates", PREDICATES, PREDICATES),
-                                      ("1,000 queries, 40 distinct", PREDICATES, 1_000)):
-        yield from compare("M desk", case, rows, Ours(_made(rows, predicates, queries), _on_desk, f"{queries} queries"),
-                           {"one query": Ours(_made(rows, 1, 1), _on_desk, "one query")}, same)
+    table = _table(rows)
+    for case, query in CASES.items():
+        yield from _case(case, table, [query(number) for number in range(QUERIES)], rows // WINDOWS)
 
 
-def _made(rows: int, predicates: int, queries: int) -> Callable[[], Queries]:
-    def build() -> Queries:
-        draw = np.random.default_rng(5)
-        table = pa.table({"at": np.arange(rows), "k": draw.integers(0, 100, rows), "size": draw.integers(0, 1500, rows),
-                          "protocol": draw.integers(0, PREDICATES, rows)})
-        log = wb.from_arrow(table, time="at", name="log")
-        return log, [log.where(col.protocol == number % predicates).tumbling_window(rows // 20).group_by("k").aggregate(
-            n=wb.count(), total=wb.sum(col.size)) for number in range(queries)]
-
-    return build
+def _table(rows: int) -> pa.Table:
+    draw = np.random.default_rng(5)
+    drawn = {"k": 100, "a": 8, "b": 5, "c": 4, "size": 1500, "port": 1_000, "protocol": 40}
+    return pa.table({"at": np.arange(rows), **{name: draw.integers(0, upto, rows) for name, upto in drawn.items()}})
 
 
-def _on_desk(made: Queries) -> pa.Table:
-    log, queries = made
+def _case(case: str, table: pa.Table, queries: Sequence[_Query], window: int) -> Iterator[Row]:
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.execute("CREATE TABLE log AS SELECT * FROM table")
+    many, one = Ran("1,000 queries", declared=True), Ran("one query", declared=True)
+    answers = warm(lambda: _answers(table, queries, window), many)
+    warm(lambda: _desk(table, queries[:1], window).run(), one)
+    for number, answer in answers.items():
+        names = ("start", *queries[number].keys, "n", "total")
+        other = connection.execute(queries[number].sql(window)).to_arrow_table()
+        assert same_rows(*names)(answer, other), f"M desk {case}: query {number} gives another answer"
+    del answers
+    finish_compiling()
+    ours: list[float] = []
+    single: list[float] = []
+    theirs: list[float] = []
+    for _ in range(_REPEATS):
+        ours.append(_seconds(_read(table, queries, window)))
+        single.append(_seconds(_read(table, queries[:1], window)))
+        theirs.append(_seconds(lambda: [connection.execute(query.sql(window)).to_arrow_table() for query in queries]))
+    yield taken("M desk", case, ours, "one query", single, ran=(many, one))
+    yield taken("M desk", case, ours, "DuckDB 1,000 times", theirs, ran=(many, Ran()))
+
+
+def _desk(table: pa.Table, queries: Sequence[_Query], window: int) -> wb.Desk:
+    log = wb.from_arrow(table, time="at", name="log")
     desk = wb.desk(log)
     for number, query in enumerate(queries):
-        desk.add(f"q{number}", query)
+        alone = wb.Budget(rows=1 << 60) if len(queries) == 1 else None  # one query is not shared
+        desk.add(f"q{number}", query.stream(log, window), budget=alone)
+    return desk
+
+
+def _answers(table: pa.Table, queries: Sequence[_Query], window: int) -> dict[int, pa.Table]:
+    desk = _desk(table, queries, window)
     desk.run()
-    return desk["q0"].table
+    return {number: desk[f"q{number}"].table for number in range(0, len(queries), 10)}
+
+
+def _read(table: pa.Table, queries: Sequence[_Query], window: int) -> Callable[[], pa.Table]:
+    desk = _desk(table, queries, window)
+
+    def read() -> pa.Table:
+        desk.run()
+        return desk["q0"].table
+
+    return read
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    gc.collect()
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began

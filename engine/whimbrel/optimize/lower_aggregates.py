@@ -30,7 +30,7 @@ def lower_aggregates(node: Node) -> Node:
         return node
     aggregate, window, rows = found
     planned = _planned.get()
-    if _reason(aggregate, rows) is not None or (planned is None and not _is_long(rows)):
+    if reason_for_order(aggregate, rows) is not None or (planned is None and not _is_long(rows)):
         return node
     split = split_aggregate((window,), Node(aggregate, (Node(window, (rows,)),)))
     if split is None:
@@ -62,7 +62,7 @@ def is_planned_again() -> bool:
 def why_not_lower(node: Node) -> str | None:
     """Why a windowed aggregate takes rows that are sorted, and not partial aggregates; None if it is no such node."""
     found = _parts(node)
-    return None if found is None or not _is_long(found[2]) else _reason(found[0], found[2])
+    return None if found is None or not _is_long(found[2]) else reason_for_order(found[0], found[2])
 
 
 def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
@@ -73,9 +73,15 @@ def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
     if aggregate.part is not AggregatePhase.WHOLE or aggregate.grid is not None or reads_lifetime(aggregate):
         return None
     below, = node.inputs
-    if not isinstance(below.op, Sort):
-        return None
-    below, window = below.inputs[0], None
+    return windowed_rows(aggregate, below.inputs[0]) if isinstance(below.op, Sort) else None
+
+
+def windowed_rows(aggregate: GroupAggregate, below: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
+    """For an aggregate over a node: the aggregate with the filters and projections of its rows, its window, the rows.
+
+    None if there is no window whose hops fill it.
+    """
+    window = None
     while isinstance(below.op, Where | Select | HoppingWindow) and not reads_lifetime(below.op):
         if isinstance(below.op, HoppingWindow):
             if window is not None:
@@ -100,8 +106,8 @@ def _is_long(node: Node) -> bool:
     return rows is None or rows >= MIN_ROWS
 
 
-def _reason(aggregate: GroupAggregate, rows: Node) -> str | None:
-    """Why partial aggregates of rows in any order would not give the same."""
+def reason_for_order(aggregate: GroupAggregate, rows: Node) -> str | None:
+    """Why partial aggregates of rows in any order would not give the same; None if they do."""
     for name, expr in aggregate.keys:
         if can_fail(expr):
             return f"{name}={expr.show()} can fail"

@@ -176,7 +176,9 @@ class Desk:
             raise PlanError(f"The desk has {name!r} already.", where=where,
                             hint="Use another name, or remove it first.")
         since = None if saved is None else saved.since(name, plan)
-        query = session.add(name, plan, budget, since)
+        shared = None if saved is None else saved.was_shared(name)
+        may_share = sink is None and (budget is None if shared is None else shared)
+        query = session.add(name, plan, budget, since, may_share=may_share)
         known = SavedSink(new_run())
         if saved is not None and since is None:
             saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan]),
@@ -403,7 +405,7 @@ class Desk:
     def _explain(self) -> str:
         session = self._loop.session
         going = [query for query in session.queries.values() if query.state in ("running", "finished")]
-        plans = dict(zip((query.name for query in going), explain_together([query.root for query in going]),
+        plans = dict(zip((query.name for query in going), explain_together([session.shown(query) for query in going]),
                          strict=True)) if going else {}
         parts = []
         for row in map(_row, desk_cost(session).queries):

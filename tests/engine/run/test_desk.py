@@ -87,7 +87,7 @@ def test_equal_steps_written_apart_run_once() -> None:
     desk.add("two", query("total"))
     assert len(desk._loop.session.pipeline.nodes) == before
     desk.add("three", query("other"))
-    assert len(desk._loop.session.pipeline.nodes) == before + 1
+    assert len(desk._loop.session.pipeline.nodes) == before == 2
     desk.run(rows=500)
     desk.remove("one")
     desk.run()

@@ -151,14 +151,11 @@ class DeskCheckpoints:
         """Give a query that was just added its saved state."""
         saved = self._saved[query.name]
         if "kernels" in saved:
-            pipeline = session.pipeline
-            nodes = list(query.root.walk())
-            for node, index, sent in zip(nodes, saved["kernels"], saved["sent"], strict=True):
-                number = pipeline.position(node)
-                if number not in pipeline.entries:
-                    pipeline.kernels[number].restore_state(self._states[index].parts)
-                    pipeline.sent_watermarks[number] = sent
-            pipeline.newest[query.number] = saved["newest"]
+            if query.shared is not None:
+                query.shared.restore([self._states[index].parts for index in saved["kernels"]], saved["sent"],
+                                     saved["newest"])
+            else:
+                self._restore_kernels(session, query, saved)
             query.answer.resume(saved["settled"])
         for name, (changes, newest) in saved.get("parameters", {}).items():
             values = query.parameter_values[name]
@@ -172,6 +169,24 @@ class DeskCheckpoints:
     def restored(self, name: str) -> None:
         """A saved query is there again."""
         self._saved.pop(name, None)
+
+    def _restore_kernels(self, session: DeskSession, query: DeskQuery, saved: Mapping[str, Any]) -> None:
+        if saved["shared"]:
+            raise CheckpointError(f"The saved query {query.name!r} has no sink.",
+                                  where=f"desk.add({query.name!r}, ...)"[:80],
+                                  hint="Add it without a sink, or under another name.")
+        pipeline = session.pipeline
+        for node, index, sent in zip(query.root.walk(), saved["kernels"], saved["sent"], strict=True):
+            number = pipeline.position(node)
+            if number not in pipeline.entries:
+                pipeline.kernels[number].restore_state(self._states[index].parts)
+                pipeline.sent_watermarks[number] = sent
+        pipeline.newest[query.number] = saved["newest"]
+
+    def was_shared(self, name: str) -> bool | None:
+        """Whether a saved query took part in a shared aggregate; None if there is none."""
+        found: bool | None = self._saved.get(name, {}).get("shared")
+        return found
 
     def record(self, entry: dict[str, Any]) -> None:
         """Write down what a user does, before it takes effect."""
@@ -213,24 +228,31 @@ class DeskCheckpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _state(self, session: DeskSession) -> dict[str, Any]:
+        session.settle()
         pipeline = session.pipeline
         numbers = sorted({*pipeline.entries, *(number for plan in pipeline.plans for number in pipeline.needs[plan])})
         index = {number: place for place, number in enumerate(numbers)}
         states = [state_of(pipeline.kernels[number]) for number in numbers]
-        files = [states[at : at + _KERNELS_A_FILE] for at in range(0, len(states), _KERNELS_A_FILE)]
         queries = {}
         for query in session.queries.values():
             saved: dict[str, Any] = {
-                "steps": describe_plans([query.plan]), "since": query.since, "state": query.state,
-                "error": None if query.error is None else query.error.what, "settled": query.rows,
+                "steps": describe_plans([query.plan]), "since": query.since, "state": query.status,
+                "error": None if query.failure is None else query.failure.what, "settled": query.answer.settled_rows,
                 "sink": astuple(query.saved_sink),
                 "parameters": {name: (values.changes, values.newest)
                                for name, values in query.parameter_values.items()}}
-            if query.state in ("running", "finished"):
+            if query.shared is not None and query.status in ("running", "finished"):
+                own = query.shared.kernels
+                saved |= {"shared": True, "kernels": list(range(len(states), len(states) + len(own))),
+                          "newest": query.shared.newest, "sent": query.shared.sent}
+                states += map(state_of, own)
+            elif query.status in ("running", "finished"):
                 held = [pipeline.position(node) for node in query.root.walk()]
-                saved |= {"kernels": [index[number] for number in held], "newest": pipeline.newest[query.number],
+                saved |= {"shared": False, "kernels": [index[number] for number in held],
+                          "newest": pipeline.newest[query.number],
                           "sent": [pipeline.sent_watermarks[number] for number in held]}
             queries[query.name] = saved
+        files = [states[at : at + _KERNELS_A_FILE] for at in range(0, len(states), _KERNELS_A_FILE)]
         desk = {"format": FORMAT, "version": version("whimbrel"), "journal": len(self._entries), "files": len(files),
                 "sources": describe_plans(list(session.sources.values())), "queries": queries,
                 "reading": [(index[number], pipeline.sent_watermarks[number]) for number in pipeline.entries],

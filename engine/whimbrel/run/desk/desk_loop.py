@@ -110,6 +110,8 @@ class DeskLoop:
         try:
             while self._continues(until):
                 self._step()
+            if self.session.finished:
+                self.session.begin()  # queries that were added after the end have ended, too
             self._commit()
         except Exception as error:  # noqa: BLE001 - it must show, not die with the thread
             with self._changed:

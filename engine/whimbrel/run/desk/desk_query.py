@@ -12,6 +12,7 @@ from whimbrel.errors import WhimbrelError
 from whimbrel.expr import ParameterValues
 from whimbrel.plan import Node, Sink, Token
 from whimbrel.run.desk.budget import Budget
+from whimbrel.run.desk.sharing.shared_query import SharedQuery
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.query_result import Answer
 
@@ -45,16 +46,20 @@ class DeskQuery:
     since : dict of str to int
         By source, in its ticks: the first time from which the query reads rows. Sources that it reads from their
         beginning are left out.
-    state : {"running", "finished", "failed", "stopped"}
-    error : WhimbrelError or None
-        The error that ended a failed query, or the limit that stopped it.
+    status : {"running", "finished", "failed", "stopped"}
+        The state as far as it is known; :attr:`state` first runs steps that wait until somebody asks.
+    failure : WhimbrelError or None
+        The error, likewise.
+    shared : SharedQuery or None
+        Its steps, where it takes part in a shared aggregate.
     """
 
     def __init__(self, name: str, plan: Node, budget: Budget | None, do: Callable[[Callable[[], Any]], Any]) -> None:
         self.name, self.plan, self.budget = name, plan, budget
         self.since: dict[str, int] = {}
-        self.state: DeskQueryState = "running"
-        self.error: WhimbrelError | None = None
+        self.status: DeskQueryState = "running"
+        self.failure: WhimbrelError | None = None
+        self.shared: SharedQuery | None = None
         self.number = -1
         self.answer: Answer
         self.root: Node
@@ -67,7 +72,25 @@ class DeskQuery:
         self.last_seconds = 0.0
         self.last_rows_in = 0
         self.now: Callable[[DeskQuery], tuple[Snapshot, float]]
+        self.settle: Callable[[DeskQuery], None]
         self._do = do
+
+    def _settled(self) -> None:
+        """Run the steps that wait until somebody asks."""
+        if self.shared is not None and self.last is None:
+            self._do(lambda: self.settle(self))
+
+    @property
+    def state(self) -> DeskQueryState:
+        """State of the query: "running", "finished", "failed" or "stopped"."""
+        self._settled()
+        return self.status
+
+    @property
+    def error(self) -> WhimbrelError | None:
+        """The error that ended a failed query, or the limit that stopped it."""
+        self._settled()
+        return self.failure
 
     def _current(self) -> tuple[Snapshot, float]:
         return (self.last, self.last_seconds) if self.last is not None else self.now(self)
@@ -84,6 +107,7 @@ class DeskQuery:
 
     def newest(self, rows: int) -> pa.Table:
         """Take the rows that have settled last, at most so many."""
+        self._settled()
         found: pa.Table = self._do(lambda: self.answer.newest(rows))
         return found
 
@@ -98,6 +122,7 @@ class DeskQuery:
     @property
     def rows(self) -> int:
         """Number of settled result rows."""
+        self._settled()
         return self.answer.settled_rows
 
     @property

@@ -15,6 +15,8 @@ from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
 from whimbrel.run.desk.desk_sinks import DeskSinks
 from whimbrel.run.desk.desk_sources import NamedRows, following, on_desk, with_own_parameters
 from whimbrel.run.desk.rows_from import RowsFrom
+from whimbrel.run.desk.sharing.shared_plan import SharedPlans
+from whimbrel.run.desk.sharing.shared_queries import SharedQueries
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.query_result import Answer
 from whimbrel.run.run_loop import as_whimbrel_error
@@ -50,6 +52,8 @@ class DeskSession:
         self._named = {node.op: Node(NamedRows(name, node.schema, time=_source(node).time, source=_source(node)))
                        for name, node in self.sources.items()}
         self._shared = SharedNodes()
+        self._budgeted: list[DeskQuery] = []
+        self._plans, self._sharing = SharedPlans(), SharedQueries(self.pipeline, self.sources)
         self._answers: dict[int, Answer] = {}
         self._reader: SourceReader | None = None
         self._open = 0
@@ -72,18 +76,26 @@ class DeskSession:
     def finished(self) -> bool:
         return self.reader.finished
 
-    def add(self, name: str, plan: Node, budget: Budget | None, since: Mapping[str, int] | None = None) -> DeskQuery:
-        """Add a query, which reads rows from now on, or from given times on."""
+    def add(self, name: str, plan: Node, budget: Budget | None, since: Mapping[str, int] | None = None, *,
+            may_share: bool = True) -> DeskQuery:
+        """Add a query, which reads rows from now on, or from given times on; it may share its aggregation."""
         check_shown(plan)
         own, parameters = with_own_parameters(plan, self._per_second)
         named = own.rewrite(self._to_named)
         query = DeskQuery(name, plan, budget, self._do)
         begins = dict(since) if since is not None else self._begins_now(named)
-        attached = on_desk(named, self._rows, lambda rows: begins.get(rows.name))
-        query.since, query.parameter_values, query.now = begins, parameters, self._now
+        query.since, query.parameter_values, query.now, query.settle = begins, parameters, self._now, self._settle
         query.sources = tuple(dict.fromkeys(rows.name for rows in _named_rows(named)))
         query.reads = frozenset(rows.name for rows in _named_rows(named) if rows.of is None)
-        query.root = self._share(attached)
+        self._budgeted += [query] if budget is not None else []
+        shared = self._plans.split(named) if may_share and not parameters else None
+        if shared is not None:
+            query.shared = self._sharing.add(shared, begins.get(shared.rows.name), lambda number: Answer(
+                plan, self.pipeline, number, self._keep_rows))
+            query.answer, query.number = query.shared.answer, self._sharing.number(query.shared)
+            self.queries[name] = query
+            return query
+        query.root = self._share(on_desk(named, self._rows, lambda rows: begins.get(rows.name)))
         query.number = self._number_of(query)
         if query.number not in self._answers:
             self._answers[query.number] = Answer(plan, self.pipeline, query.number, self._keep_rows)
@@ -109,10 +121,11 @@ class DeskSession:
             raise PlanError(f"The desk has no query named {name!r}.", where="desk.add(...)",
                             hint=near_match(name, self.queries, noun="query"))
         query = self.queries[name]
-        if query.state in ("failed", "stopped"):
-            raise PlanError(f"The query {name!r} has {query.state}, so its results end.", where="desk.add(...)",
+        self._settle(query)
+        if query.status in ("failed", "stopped"):
+            raise PlanError(f"The query {name!r} has {query.status}, so its results end.", where="desk.add(...)",
                             hint="Remove it and add it again.")
-        return query.root
+        return query.root if query.shared is None else self._sharing.root(query.shared)
 
     def _begins_now(self, plan: Node) -> dict[str, int]:
         """For each of the named rows of a plan, the first time of which none has passed yet."""
@@ -122,7 +135,8 @@ class DeskSession:
                 begin = following(self.pipeline.sent_watermarks[self.pipeline.position(self.sources[rows.name])])
             else:
                 self._rows(Node(rows))
-                begin = following(self.pipeline.newest[self.queries[rows.name].number])
+                query = self.queries[rows.name]
+                begin = following(self.pipeline.newest[query.number] if query.shared is None else query.shared.newest)
             if begin is not None:
                 found[rows.name] = begin
         return found
@@ -135,12 +149,12 @@ class DeskSession:
         return done[id(plan)]
 
     def _number_of(self, query: DeskQuery) -> int:
-        same = (other.number for other in self._going() if other.root is query.root)
+        same = (other.number for other in self._going() if other.shared is None and other.root is query.root)
         number = next(same, None)
         return self.pipeline.add(query.root) if number is None else number
 
     def _going(self) -> list[DeskQuery]:
-        return [query for query in self.queries.values() if query.state in ("running", "finished")]
+        return [query for query in self.queries.values() if query.status in ("running", "finished")]
 
     def readers(self, name: str) -> list[str]:
         """Names of the queries that read the results of a query."""
@@ -150,32 +164,44 @@ class DeskSession:
         """Remove a query, whatever its state."""
         query = self.queries[name]
         self.sinks.remove(name)
-        if query.state == "running":
+        if query.status == "running":
             self._end(query, "stopped")
-        elif query.state == "finished":
-            query.state = "stopped"
+        elif query.status == "finished":
+            query.status = "stopped"
             self._release(query)
         del self.queries[name]
+        self._budgeted = [each for each in self._budgeted if each is not query]
 
     def _end(self, query: DeskQuery, state: DeskQueryState, error: WhimbrelError | None = None) -> None:
         """End a query, and keep its result. The state of a finished one stays, since others may read it."""
         query.answer.end()
+        if state == "finished" and query.shared is not None:  # its result is made when somebody asks
+            query.status = state
+            return
         if state == "finished":
             query.last = query.answer.snapshot([])
         else:
+            if query.shared is not None:
+                query.shared.drain()
             settled = query.answer.settled()
             query.last = Snapshot(settled, settled.num_rows, query.answer.version, query.answer.metrics(), final=False)
         query.last_seconds, query.last_rows_in = self.seconds(query), self.rows_in(query)
-        query.state, query.error = state, error
+        query.status, query.failure = state, error
         if state != "finished":
             self._release(query)
 
     def _release(self, query: DeskQuery) -> None:
         """Drop the kernels that only an ended query needs."""
+        if query.shared is not None:
+            if not any(other.shared is query.shared for other in self._going()):
+                self._sharing.remove(query.shared)
+                self._shared.keep(self.pipeline.knows)
+            return
         if not any(other.number == query.number for other in self._going()):
             del self._answers[query.number]
             self.pipeline.remove(query.number)
             self._shared.keep(self.pipeline.knows)
+            self._sharing.forget_relays()
 
     def end_as_before(self, query: DeskQuery, state: DeskQueryState, what: str | None) -> None:
         """End a query that had ended when a checkpoint was written."""
@@ -183,14 +209,14 @@ class DeskSession:
                                                                         hint="Remove it and add it again."))
 
     def begin(self) -> None:
-        """All queries of a restart are there."""
+        """Connect the queries that are there, and end those of which all sources have ended."""
         self.pipeline.join_up()
         self._finish()
 
     def fail(self, error: WhimbrelError) -> None:
         """End all queries, since a source has failed."""
         for query in self._going():
-            if query.state == "running":
+            if query.status == "running":
                 self._end(query, "failed", error)
 
     def complete(self) -> None:
@@ -213,11 +239,31 @@ class DeskSession:
                 self._answers[number].add(out)
                 if len(self.sinks):
                     self.sinks.take(number, out)
+        self._sharing.bound()
         if self.pipeline.failures:
             self._end_failed()
         self._check_budgets()
         if len(self.reader.open) != self._open:
             self._finish()
+
+    def settle(self) -> None:
+        """Run all steps that wait until somebody asks for their results, and let partial aggregates leave."""
+        self._sharing.settle()
+        for query in self._going():
+            self._settle(query)
+
+    def _settle(self, query: DeskQuery) -> None:
+        """Run the steps of one query that wait."""
+        if query.shared is None or query.last is not None:
+            return
+        query.shared.drain()
+        if query.shared.error is not None:
+            error = as_whimbrel_error(query.shared.error)
+            for each in [each for each in self._going() if each.shared is query.shared]:
+                self._end_with_readers(each, error, "failed")
+        elif query.status == "finished":
+            query.last, query.last_seconds = query.answer.snapshot([]), self.seconds(query)
+            query.last_rows_in = self.rows_in(query)
 
     def _end_failed(self) -> None:
         for query in self._going():
@@ -228,7 +274,7 @@ class DeskSession:
                     self._end(each, "failed", as_whimbrel_error(error))
 
     def _check_budgets(self) -> None:
-        for query in [query for query in self._going() if query.budget is not None and query.state == "running"]:
+        for query in [query for query in self._budgeted if query.status == "running"]:
             assert query.budget is not None
             why = query.budget.exceeded(*self.buffered(query), self.seconds(query))
             if why is not None:
@@ -236,12 +282,12 @@ class DeskSession:
                                       hint="Give it a larger budget, or add a query that keeps less.")
                 self._end_with_readers(query, error)
 
-    def _end_with_readers(self, query: DeskQuery, error: WhimbrelError) -> None:
-        """Stop a query, and those that read its results."""
+    def _end_with_readers(self, query: DeskQuery, error: WhimbrelError, state: DeskQueryState = "stopped") -> None:
+        """End a query, and those that read its results."""
         for name in self.readers(query.name):
-            if self.queries[name].state == "running":
-                self._end_with_readers(self.queries[name], error)
-        self._end(query, "stopped", error)
+            if self.queries[name].status == "running":
+                self._end_with_readers(self.queries[name], error, state)
+        self._end(query, state, error)
 
     def _finish(self) -> None:
         """End queries whose sources have all ended."""
@@ -251,15 +297,19 @@ class DeskSession:
         entries = self.pipeline.entries
         for query in self._going():
             needs = self.pipeline.needs[query.number]
-            if query.state == "running" and not any(entries[source] in needs for source in self.reader.open):
+            if query.status == "running" and not any(entries[source] in needs for source in self.reader.open):
                 query.answer.finished = True
                 self._end(query, "finished")
 
     def rows_in(self, query: DeskQuery) -> int:
         """Rows that the first steps of a query were given."""
+        if query.shared is not None:
+            return self._sharing.rows_in(query.shared)
         rows = 0
         for name in query.sources:
-            root = self.queries[name].root if name in self.queries else self.sources[name]
+            other = self.queries.get(name)
+            root = (self.sources[name] if other is None else other.root if other.shared is None
+                    else self._sharing.root(other.shared))
             begins = (node for node in query.root.walk() if isinstance(node.op, RowsFrom)
                       and any(below is root for below in (*node.inputs, *node.inputs[0].inputs)))
             rows += self.pipeline.work[self.pipeline.position(next(begins, root))].rows_out
@@ -268,6 +318,9 @@ class DeskSession:
     def seconds(self, query: DeskQuery, alike: int | None = None) -> float:
         """Seconds of work for a query, if so many queries are equal to it."""
         pipeline = self.pipeline
+        if query.shared is not None:
+            return self._sharing.seconds(query.shared) / max(1, sum(other.shared is query.shared
+                                                                    for other in self._going()))
         sharing = (sum(other.number == query.number for other in self._going()) if alike is None else alike) or 1
         return sum(pipeline.work[number].seconds / max(1, pipeline.users(number))
                    for number in pipeline.needs[query.number]) / sharing
@@ -275,8 +328,12 @@ class DeskSession:
     def _now(self, query: DeskQuery) -> tuple[Snapshot, float]:
         """The current result: only settled rows if a query would fail when its sources ended now."""
         self.pipeline.join_up()
+        self._settle(query)
+        if query.last is not None:
+            return query.last, query.last_seconds
         try:
-            rest = self.pipeline.rest([query.number])[query.number]
+            rest = (self.pipeline.rest([query.number])[query.number] if query.shared is None
+                    else query.shared.left())
         except WhimbrelError:
             rest = []
         return query.answer.snapshot(rest), self.seconds(query)
@@ -285,9 +342,16 @@ class DeskSession:
         """Rows and bytes that its operators buffer, and bytes of its result."""
         if query.last is not None:
             return 0, query.answer.held_bytes
+        if query.shared is not None:
+            rows, size_bytes = self._sharing.buffered(query.shared)
+            return rows, size_bytes + query.answer.held_bytes
         kernels = [self.pipeline.kernels[number] for number in self.pipeline.needs[query.number]]
         return (sum(kernel.buffered_rows for kernel in kernels),
                 sum(kernel.buffered_bytes for kernel in kernels) + query.answer.held_bytes)
+
+    def shown(self, query: DeskQuery) -> Node:
+        """The plan of a query, for printing."""
+        return query.root if query.shared is None else self._sharing.shown(query.shared)
 
     def change_times(self, query: DeskQuery, names: Iterable[str]) -> dict[str, int]:
         """The times from which changes of parameters hold: after everything that was read."""

@@ -45,7 +45,7 @@ class DeskSinks:
     def take(self, number: int, batches: list[Batch]) -> None:
         """Settled rows of a plan."""
         for name, (query, _) in list(self._sinks.items()):
-            if query.number == number and query.state == "running":
+            if query.number == number and query.status == "running":
                 with self._each(name) as sink:
                     for rows in in_order(table_from_batches(query.answer.schema, batches)).to_batches():
                         sink.write(rows)

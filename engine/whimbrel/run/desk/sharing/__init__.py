@@ -1,0 +1,1 @@
+"""One aggregation for many queries that differ in their conditions and keys."""

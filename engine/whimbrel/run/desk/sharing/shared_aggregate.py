@@ -1,0 +1,240 @@
+"""Aggregate rows once for many queries."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Field, Schema
+from whimbrel.clock import INF, MIN_TIME
+from whimbrel.expr import Col, Expr, columns_of
+from whimbrel.kernels import Kernel
+from whimbrel.operators import GroupAggregate
+from whimbrel.plan import Operator, Properties
+from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, chosen
+
+_SAMPLE_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedAggregate(Operator):
+    """Partial aggregates of panes for all queries of a desk that agree in their window and aggregates.
+
+    A row is aggregated once for each pattern: the set of conditions that it meets. A query merges the partial
+    aggregates of the patterns that are its own. Rows that meet no condition are left out.
+
+        time     0    5    10
+        rows     1 7  9 3             (queries: x > 2, x > 8)
+        partial  {first}: 2, {first, second}: 1
+
+    Parameters
+    ----------
+    states : GroupAggregate
+        Partial aggregates, without keys.
+
+    Notes
+    -----
+    It gives no rows: queries take theirs from its kernel when they need them. State: partial aggregates of one pane.
+    """
+
+    states: GroupAggregate
+
+    def schema(self, *upstream: Schema) -> Schema:
+        return self.states.schema(*upstream)
+
+    def properties(self, *upstream: Properties) -> Properties:
+        return self.states.properties(*upstream)
+
+    def kernel(self, *upstream: Schema) -> SharedAggregateKernel:
+        return SharedAggregateKernel(self.states, upstream[0])
+
+    def show(self) -> str:
+        shown = self.states.show().replace("states(", "shared aggregate(", 1)
+        for name, aggregate in self.states.measures:
+            shown = shown.replace(f"{name}={aggregate.show()}", aggregate.show(), 1)
+        return shown
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """What a query asks of a shared aggregate.
+
+    Parameters
+    ----------
+    keys : tuple of Expr
+    condition : Expr or None
+    begin : int or None
+        The first time of rows that it reads.
+    """
+
+    keys: tuple[Expr, ...]
+    condition: Expr | None
+    begin: int | None
+
+
+class SharedAggregateKernel(Kernel):
+    """Keeps partial aggregates for its members, and a list of those that are complete.
+
+    Partial aggregates may leave before their pane ends, since queries merge them anyway: when members change, when
+    another way to group them is better, and for checkpoints. It then has no state at all.
+
+    Parameters
+    ----------
+    states : GroupAggregate
+    rows : Schema
+
+    Attributes
+    ----------
+    members, waiting : list of Member
+        Those that get rows, and those whose rows have not begun, in the order of their begin.
+    groups : list of SharedGroups
+    parts : list of GroupsPart
+        Partial aggregates that left, in the order of time.
+    first : int
+        How many parts were dropped before these.
+    changes : int
+        Grows whenever members or rows are added.
+    """
+
+    def __init__(self, states: GroupAggregate, rows: Schema) -> None:
+        self._states, self._rows = states, rows
+        self.members: list[Member] = []
+        self.waiting: list[Member] = []
+        self.groups: list[SharedGroups] = []
+        self._stale = False
+        self._sampled_rows = 0
+        self.parts: list[GroupsPart] = []
+        self.first = self.changes = 0
+
+    def fork(self) -> Self:
+        clone = copy.copy(self)
+        clone.members, clone.waiting = list(self.members), list(self.waiting)
+        clone.groups = [groups.fork() for groups in self.groups]
+        clone.parts = []
+        return clone
+
+    def state_parts(self) -> dict[str, Any]:
+        """Partial aggregates were taken by the queries before a checkpoint."""
+        assert not self.buffered_rows
+        return {"watermark": self.watermark}
+
+    def add(self, member: Member) -> None:
+        """Add a member, which gets the rows from its begin on."""
+        if member.begin is None:
+            self.members.append(member)
+            self._stale = True
+        else:
+            self.waiting.append(member)
+            self.waiting.sort(key=_begin)
+        self.changes += 1
+
+    def remove(self, member: Member) -> None:
+        """Remove a member."""
+        self.members = [each for each in self.members if each is not member]
+        self.waiting = [each for each in self.waiting if each is not member]
+        self._stale = True
+        self.changes += 1
+
+    def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if not len(batch):
+            return []
+        self.changes += 1
+        batch = batch.compact()
+        while self.waiting and len(batch) and _begin(self.waiting[0]) <= batch.time(-1):
+            at = int(np.searchsorted(batch.sync, _begin(self.waiting[0])))
+            self._take_in(batch.slice(0, at))
+            batch = batch.slice(at, len(batch))
+            while self.waiting and _begin(self.waiting[0]) <= batch.time(0):
+                self.members.append(self.waiting.pop(0))
+            self._stale = True
+        self._take_in(batch)
+        return []
+
+    def _take_in(self, batch: Batch) -> None:
+        if not len(batch):
+            return
+        sample = min(len(batch), _SAMPLE_ROWS)
+        if self._stale or (len(self.groups) > 1 and sample >= 4 * self._sampled_rows):
+            self.flush()
+            self.groups = chosen(self.members, self._by_cell, self._needed, batch.slice(0, sample))
+            self._stale, self._sampled_rows = False, sample
+        for table in self.groups:
+            self.parts += table.push(batch)
+
+    @cached_property
+    def _by_cell(self) -> GroupAggregate:
+        return replace(self._states, keys=((self._cell, Col(self._cell)),))
+
+    @property
+    def _cell(self) -> str:
+        name = "cell"
+        while name in self._rows.names:
+            name += "_"
+        return name
+
+    @cached_property
+    def _needed(self) -> Schema:
+        """The columns that are aggregated, and the number of a group and its pattern."""
+        exprs = [expr for _, each in self._states.measures for expr in (each.expr, each.condition) if expr is not None]
+        names = frozenset[str]().union(*map(columns_of, exprs))
+        kept = self._rows.select([name for name in self._rows.names if name in names])
+        return kept.with_fields([*kept, Field(self._cell, pa.int64())])
+
+    def advance(self, watermark: int, port: int = 0) -> list[Batch]:
+        self.changes += 1
+        grid = self._states.grid
+        assert grid is not None
+        self.watermark = watermark
+        if watermark not in (INF, MIN_TIME):
+            self.watermark = watermark - (watermark - grid.offset) % grid.hop + self._states.lead
+        for groups in self.groups:
+            self.parts += groups.advance(watermark)
+        return []
+
+    def flush(self) -> None:
+        """Let all partial aggregates leave."""
+        for groups in self.groups:
+            self.parts += groups.flush()
+
+    @property
+    def end(self) -> int:
+        """How many parts have left."""
+        return self.first + len(self.parts)
+
+    @property
+    def left_rows(self) -> int:
+        """How many partial aggregates have left and are kept."""
+        return sum(len(part.batch) for part in self.parts)
+
+    def forget(self, parts: int) -> None:
+        """Drop the first parts that have left, up to a number of them in all."""
+        if parts > self.first:
+            del self.parts[: parts - self.first]
+            self.first = parts
+
+    def since(self, part: int) -> Sequence[GroupsPart]:
+        """Parts that have left, without the first ones."""
+        return self.parts[part - self.first:]
+
+    @property
+    def groupings(self) -> list[int]:
+        """How many members each of its tables of groups has."""
+        return [len(groups.members) for groups in self.groups]
+
+    @property
+    def buffered_rows(self) -> int:
+        return sum(groups.kernel.buffered_rows for groups in self.groups)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(text for groups in self.groups for text in groups.kernel.sources))
+
+
+def _begin(member: Member) -> int:
+    return MIN_TIME if member.begin is None else member.begin

@@ -1,0 +1,209 @@
+"""Groups of rows that several queries have in common, with the pattern of conditions of each."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Schema, frozen
+from whimbrel.clock import INF
+from whimbrel.expr import Expr, evaluate, type_of
+from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels.primitives.rows.value_classes import number_cells
+from whimbrel.operators import GroupAggregate
+from whimbrel.plan import structure
+from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
+
+Array = np.ndarray[Any, Any]
+
+_number_cells = Compiled(number_cells)
+FIRST_SPAN = 64
+_FEW_PATTERNS = 16
+ROWS_A_GROUP = 4
+"""Groups of all keys together are worth it where they have so many rows each."""
+
+
+class Asks(Protocol):
+    """What a query asks for."""
+
+    @property
+    def keys(self) -> tuple[Expr, ...]:
+        """What it groups by."""
+
+    @property
+    def condition(self) -> Expr | None:
+        """Which rows it reads."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupsPart:
+    """Partial aggregates that left together, in the order of time.
+
+    Parameters
+    ----------
+    groups : SharedGroups
+        What they left.
+    span : int
+        The number of a cell is that of its group times the span, plus that of its pattern.
+    batch : Batch
+        Cells and states.
+    """
+
+    groups: SharedGroups
+    span: int
+    batch: Batch
+
+    def rows_of(self, member: Asks, schema: Schema) -> Batch | None:
+        """The partial aggregates of one member, with its keys; None if it has none."""
+        number = self.groups.conditions.get(id(member))
+        if number is None:
+            return None
+        wanted = self.groups.patterns.with_condition(number)
+        if np.count_nonzero(wanted) <= _FEW_PATTERNS:
+            order, starts = self._by_pattern
+            ranges = [order[starts[pattern]:starts[pattern + 1]] for pattern in np.flatnonzero(wanted).tolist()
+                      if pattern < len(starts) - 1]
+            rows = np.sort(np.concatenate(ranges)) if ranges else np.empty(0, np.int64)
+        else:
+            rows = np.flatnonzero(wanted[self._patterns])
+        if not len(rows):
+            return None
+        batch = self.batch if len(rows) == len(self.batch) else self.batch.take(rows)
+        cells = np.asarray(batch.columns[0].values)
+        keys = self.groups.table.values((cells // self.span).astype(np.int32))
+        mine = tuple(keys[place] for place in self.groups.key_numbers(member))
+        return batch.computed(schema, (*mine, *batch.columns[1:]))
+
+    @cached_property
+    def _patterns(self) -> Array:
+        patterns: Array = np.asarray(self.batch.columns[0].values) % self.span
+        return patterns
+
+    @cached_property
+    def _by_pattern(self) -> tuple[Array, Array]:
+        """Rows by pattern, and where those of each begin."""
+        order = np.argsort(self._patterns, kind="stable")
+        return order, np.searchsorted(self._patterns[order], np.arange(self.span + 1))
+
+
+class SharedGroups:
+    """One table of groups: each cell has a group and a pattern.
+
+    Parameters
+    ----------
+    keys : sequence of Expr
+    members : sequence of Asks
+    states : GroupAggregate
+        By cell.
+    needed : Schema
+        The columns that it reads; the last one is the number of the cell.
+    rows : Schema
+
+    Attributes
+    ----------
+    conditions : dict of int to int
+        By the identity of a member: the number of its condition.
+    """
+
+    def __init__(self, keys: Sequence[Expr], members: Sequence[Asks], states: GroupAggregate, needed: Schema,
+                 rows: Schema) -> None:
+        self.keys, self.members, self._states, self._needed = tuple(keys), members, states, needed
+        self._place = {structure(key): place for place, key in enumerate(keys)}
+        self.table = KeyTable([type_of(key, rows) for key in keys])
+        numbers: dict[Any, int] = {}
+        distinct: list[Expr | None] = []
+        self.conditions: Mapping[int, int] = {}
+        found = {}
+        for member in members:
+            what = structure(member.condition)
+            if what not in numbers:
+                numbers[what] = len(distinct)
+                distinct.append(member.condition)
+            found[id(member)] = numbers[what]
+        self.conditions = found
+        self.patterns = ConditionPatterns(distinct, rows)
+        self.span = FIRST_SPAN
+        self.kernel: Kernel = states.kernel(needed)
+
+    def fork(self) -> Self:
+        """A copy with groups of its own; patterns and keys only grow, so that they are shared."""
+        clone = copy.copy(self)
+        clone.kernel = self.kernel.fork()
+        return clone
+
+    def key_numbers(self, member: Asks) -> list[int]:
+        """Numbers of the keys of a member among all keys."""
+        return [self._place[structure(key)] for key in member.keys]
+
+    def push(self, batch: Batch) -> list[GroupsPart]:
+        """Take in rows; what panes that end have."""
+        patterns, rows = self.patterns.of(batch)
+        if not rows:
+            return []
+        absent = None
+        if 2 * rows < len(batch):
+            kept = patterns >= 0
+            batch, patterns = batch.only(kept), patterns[kept]
+        elif rows < len(batch):
+            absent = frozen(patterns < 0)
+        left: list[GroupsPart] = []
+        if len(self.patterns) > self.span:
+            left += self.flush()
+            while len(self.patterns) > self.span:
+                self.span *= 4
+        if self.keys:
+            groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch), absent)
+            _number_cells(frozen(groups), patterns, self.span)
+        columns = [batch.column(field.name) for field in self._needed.fields[:-1]]
+        return left + self._left(self.kernel.push(Batch(
+            self._needed, batch.times, batch.ends, (*columns, Column(pa.int64(), patterns)), absent)))
+
+    def advance(self, watermark: int) -> list[GroupsPart]:
+        """What panes have that end before a time."""
+        return self._left(self.kernel.advance(watermark))
+
+    def flush(self) -> list[GroupsPart]:
+        """Everything that there is."""
+        left = self._left(self.kernel.advance(INF))
+        self.kernel = self._states.kernel(self._needed)
+        return left
+
+    def cells(self, batch: Batch) -> int:
+        """How many cells rows are in."""
+        patterns, _ = self.patterns.of(batch)
+        kept = np.flatnonzero(patterns >= 0)
+        if not self.keys:
+            return len(np.unique(patterns[kept]))
+        groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch))
+        return len(np.unique(groups[kept].astype(np.int64) << 32 | patterns[kept]))
+
+    def _left(self, batches: Any) -> list[GroupsPart]:
+        return [GroupsPart(self, self.span, batch) for batch in batches if len(batch)]
+
+
+def chosen(members: Sequence[Asks], states: GroupAggregate, needed: Schema, sample: Batch) -> list[SharedGroups]:
+    """Tables of groups for members: one with the keys of all where a sample of rows is in few cells, else one by keys.
+
+    Notes
+    -----
+    Source: Zhang, Koudas, Ooi and Srivastava, Multiple aggregations over data streams (SIGMOD 2005): a phantom.
+    """
+    by_keys: dict[Any, list[Asks]] = {}
+    for member in members:
+        by_keys.setdefault(structure(member.keys), []).append(member)
+
+    def made(of: Sequence[Asks]) -> SharedGroups:
+        keys = {structure(key): key for member in of for key in member.keys}
+        return SharedGroups(list(keys.values()), of, states, needed, sample.schema)
+
+    if len(by_keys) > 1:
+        finest = made(members)
+        if ROWS_A_GROUP * finest.cells(sample) <= len(sample):
+            return [finest]
+    return [made(of) for of in by_keys.values()]

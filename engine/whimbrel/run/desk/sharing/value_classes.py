@@ -1,0 +1,275 @@
+"""Classes of rows: parts of conditions that read one column, and all others, each as one number a row."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from whimbrel.batch import Batch, Column, Field, Schema, frozen
+from whimbrel.expr import Binary, Call, Col, Expr, Lit, columns_of, predicate
+from whimbrel.kernels import Compiled, IntegerKeys, KeyTable
+from whimbrel.kernels.primitives.rows import value_classes as primitive
+
+Array = np.ndarray[Any, Any]
+Conjuncts = Mapping[int, Sequence[Expr]]
+"""By the number of a condition: the parts of it that must all be true."""
+
+_direct = Compiled(primitive.direct_classes)
+_searched = Compiled(primitive.searched_classes)
+_MAX_DIRECT = 1 << 16
+_WORD_BITS = 60
+_EXACT_FLOAT = 2**53
+_FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def column_of(part: Expr, schema: Schema) -> str | None:
+    """The column of which a condition is answered by a search among constants; None if it is no such condition."""
+    names = columns_of(part)
+    if len(names) != 1:
+        return None
+    name, = names
+    return name if _suits(part, name, schema.type_of(name)) else None
+
+
+def _suits(part: Expr, name: str, type_: pa.DataType) -> bool:
+    if isinstance(part, Binary) and part.op in ("&", "|"):
+        return _suits(part.left, name, type_) and _suits(part.right, name, type_)
+    if isinstance(part, Call):
+        if part.function == "between":
+            return isinstance(part.args[0], Col) and all(_constant(each, type_) for each in part.args[1:])
+        return (part.function == "is_in" and isinstance(part.args[0], Col) and bool(part.options)
+                and all(_fits(value, type_) for value in part.options))
+    comparison = _comparison(part)
+    if comparison is None:
+        return False
+    op, value = comparison
+    return _fits(value, type_) and (op in ("==", "!=") or not pa.types.is_string(type_))
+
+
+def _comparison(part: Expr) -> tuple[str, Any] | None:
+    """A comparison of a column with a constant, with the column on its left."""
+    if not isinstance(part, Binary) or part.op not in _FLIPPED:
+        return None
+    if isinstance(part.left, Col) and isinstance(part.right, Lit):
+        return part.op, part.right.value
+    if isinstance(part.left, Lit) and isinstance(part.right, Col):
+        return _FLIPPED[part.op], part.left.value
+    return None
+
+
+def _constant(part: Expr, type_: pa.DataType) -> bool:
+    return isinstance(part, Lit) and not pa.types.is_string(type_) and _fits(part.value, type_)
+
+
+def _fits(value: Any, type_: pa.DataType) -> bool:
+    """Whether a constant of this type is compared as it is."""
+    if isinstance(value, str):
+        return bool(pa.types.is_string(type_))
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if pa.types.is_integer(type_):
+        return type_ != pa.uint64() and isinstance(value, int) and -(2**63) <= value < 2**63
+    if type_ != pa.float64():
+        return False
+    return value == value and (isinstance(value, float) or abs(value) <= _EXACT_FLOAT)  # noqa: PLR0124 - NaN
+
+
+def _constants(part: Expr) -> Iterable[Any]:
+    if isinstance(part, Binary) and part.op in ("&", "|"):
+        yield from _constants(part.left)
+        yield from _constants(part.right)
+    elif isinstance(part, Call):
+        yield from part.options if part.function == "is_in" else [each.value for each in part.args[1:]
+                                                                 if isinstance(each, Lit)]
+    elif (comparison := _comparison(part)) is not None:
+        yield comparison[1]
+
+
+class Classes(ABC):
+    """Gives each row a class: rows of one class meet the same conditions, as far as some parts of these say."""
+
+    size: int | None = None
+    """How many classes there are; None: as many as occur."""
+
+    @abstractmethod
+    def add(self, batch: Batch, factor: int, codes: Array) -> None:
+        """Add the class of each row, times a factor, to its code."""
+
+    @abstractmethod
+    def truth(self, classes: Array) -> Array:
+        """For each of these classes the conditions that it does not rule out, a bit each."""
+
+
+class ColumnClasses(Classes):
+    """Comparisons of one column with constants.
+
+    Parameters
+    ----------
+    name : str
+    type_ : pyarrow.DataType
+    parts : mapping of int to sequence of Expr
+    conditions : int
+        How many there are in all.
+    """
+
+    def __init__(self, name: str, type_: pa.DataType, parts: Conjuncts, conditions: int) -> None:
+        self._name, self._type = name, type_
+        self._text = pa.types.is_string(type_)
+        constants = {value for of in parts.values() for part in of for value in _constants(part)}
+        self._of_constant: dict[Any, int] = {}
+        if self._text:
+            words = sorted(constants)
+            self._of_constant = {word: place for place, word in enumerate(words)}
+            self._words = KeyTable([type_])
+            self._words.ids([Column(type_, pa.array(words, type_))], len(words))
+            places = len(words) + 1  # and all other words
+        else:
+            self._bounds = np.array(sorted(constants), np.int64 if pa.types.is_integer(type_) else np.float64)
+            self._of_constant = {value: 2 * place + 1 for place, value in enumerate(self._bounds.tolist())}
+            places = 2 * len(self._bounds) + 2
+        self._nan: dict[str, bool] = {}
+        truth = np.ones((conditions, places + 1), np.bool_)  # the last place is that of nulls
+        for condition, of in parts.items():
+            for part in of:
+                truth[condition, :-1] &= self._places(part, places)
+            truth[condition, -1] = False
+        packed = np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T)
+        rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
+        _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+        self._truth = packed[first]
+        self.size = len(first)
+        self._null_class = int(inverse[-1])
+        self._classes = frozen(inverse[:-1].astype(np.int64))
+        self._first: int | None = None
+        if not self._text and pa.types.is_integer(type_) and int(self._bounds[-1]) - int(self._bounds[0]) < _MAX_DIRECT:
+            self._first = int(self._bounds[0])
+            numbers = np.arange(int(self._bounds[-1]) - self._first + 1) + self._first
+            low = np.searchsorted(self._bounds, numbers)
+            between = self._classes[2 * low + (self._bounds[low] == numbers)]
+            self._classes = frozen(np.concatenate([self._classes[:1], between, self._classes[-2:-1]]))
+
+    def _places(self, part: Expr, places: int) -> Array:
+        """In which places a condition is true."""
+        if isinstance(part, Binary) and part.op in ("&", "|"):
+            left, right = self._places(part.left, places), self._places(part.right, places)
+            return left & right if part.op == "&" else left | right
+        found = np.zeros(places, np.bool_)
+        if isinstance(part, Call) and part.function == "is_in":
+            found[[self._of_constant[value] for value in part.options]] = True
+            return found
+        if isinstance(part, Call):
+            low, high = (each.value for each in part.args[1:] if isinstance(each, Lit))
+            found[self._of_constant[low]:self._of_constant[high] + 1] = True
+            return found
+        comparison = _comparison(part)
+        assert comparison is not None
+        op, value = comparison
+        at = self._of_constant[value]
+        if op in ("==", "!="):
+            found[at] = True
+        elif op in ("<", "<="):
+            found[:at + (op == "<=")] = True
+        else:
+            found[at + (op == ">"):] = True
+        if op == "!=":
+            found = ~found
+        if not self._text:
+            found[-1] = self._of_nan(op)
+        return found
+
+    def _of_nan(self, op: str) -> bool:
+        """Whether a comparison is true of NaN."""
+        if self._type != pa.float64():
+            return False
+        if op not in self._nan:
+            row = Batch(Schema((Field(self._name, self._type),)), np.zeros(1, np.int64), 1,
+                        (Column(self._type, np.array([np.nan])),))
+            self._nan[op] = bool(predicate(Binary(op, Col(self._name), Lit(0.0)), row)[0])  # type: ignore[arg-type]
+        return self._nan[op]
+
+    def add(self, batch: Batch, factor: int, codes: Array) -> None:
+        column = batch.column(self._name)
+        if self._text:
+            ids = self._words.ids([column], len(column))
+            classes = self._classes[np.minimum(ids, len(self._classes) - 1)]
+            if (null := self._words.columns[0].null_id) >= 0:
+                classes = np.where(ids == null, self._null_class, classes)
+            codes += factor * classes
+            return
+        values = np.asarray(column.values)
+        wide = np.int64 if self._bounds.dtype == np.int64 else np.float64
+        values = frozen(values.astype(wide, copy=False))
+        before = codes[~column.valid] if column.valid is not None else codes
+        if self._first is not None:
+            _direct(values, self._first, self._classes, factor, codes)
+        else:
+            _searched(values, self._bounds, self._classes, factor, codes)
+        if column.valid is not None:
+            codes[~column.valid] = before + factor * self._null_class
+
+    def truth(self, classes: Array) -> Array:
+        return self._truth[classes]
+
+
+class OtherClasses(Classes):
+    """Conditions of any other kind, each evaluated once for a batch.
+
+    Parameters
+    ----------
+    parts : sequence of (Expr, sequence of int)
+        Conditions, and the numbers of those whose parts they are.
+    conditions : int
+        How many there are in all.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Expr, Sequence[int]]], conditions: int) -> None:
+        self._parts = [part for part, _ in parts]
+        self._codes = IntegerKeys()
+        needs = np.zeros((len(parts), conditions), np.bool_)
+        for row, (_, of) in enumerate(parts):
+            needs[row, list(of)] = True
+        self._without = np.packbits(~needs, axis=1, bitorder="little")
+        self._all = np.packbits(np.ones(conditions, np.bool_), bitorder="little")
+
+    def add(self, batch: Batch, factor: int, codes: Array) -> None:
+        bits = np.zeros(len(batch), np.int64)
+        for bit, part in enumerate(self._parts):
+            bits |= predicate(part, batch).astype(np.int64) << bit
+        codes += factor * self._codes.ids(frozen(bits))
+
+    def truth(self, classes: Array) -> Array:
+        bits = self._codes.keys[classes]
+        found = np.tile(self._all, (len(classes), 1))
+        for bit, without in enumerate(self._without):
+            found[bits >> bit & 1 == 0] &= without
+        return found
+
+
+def classes_of(conditions: Sequence[Sequence[Expr]], schema: Schema, same: Mapping[int, Any]) -> list[Classes]:
+    """What classifies rows for conditions, of which each is given as the parts that must all be true.
+
+    Parameters
+    ----------
+    conditions : sequence of sequences of Expr
+    schema : Schema
+    same : mapping of int to object
+        By the identity of a part: equal for parts that are written alike.
+    """
+    by_column: dict[str, dict[int, list[Expr]]] = {}
+    others: dict[Any, tuple[Expr, list[int]]] = {}
+    for number, parts in enumerate(conditions):
+        for part in parts:
+            name = column_of(part, schema)
+            if name is None:
+                others.setdefault(same[id(part)], (part, []))[1].append(number)
+            else:
+                by_column.setdefault(name, {}).setdefault(number, []).append(part)
+    found: list[Classes] = [ColumnClasses(name, schema.type_of(name), parts, len(conditions))
+                            for name, parts in by_column.items()]
+    rest = list(others.values())
+    found += [OtherClasses(rest[at : at + _WORD_BITS], len(conditions)) for at in range(0, len(rest), _WORD_BITS)]
+    return found
