@@ -43,7 +43,7 @@ TOPICS = {
     "Patterns": ("Detect",),
     "More": (),
     "What plans hold besides": ("Results", "RunningAggregate", "Fill", "Coalesce", "FinerUnit", "Sort",
-                                "EvictingAggregate"),
+                                "EvictingAggregate", "Punctuate"),
 }
 """Operators in an order to read them in; one that no topic names is listed under More."""
 MEASURES = {

@@ -33,6 +33,7 @@ from whimbrel.operators import (
     LateRows,
     OneLatency,
     PeriodicLoop,
+    Punctuate,
     Recompute,
     RecomputeRows,
     SessionAggregate,
@@ -110,6 +111,7 @@ MADE_BY_THE_PLANNER = {
     LatenessBand, LatencyAggregate, OneLatency, Coalesce, FinerUnit, Finish, HoppingAggregate, Ingest, LateRows,
     PeriodicLoop, Changelog,
     EvictingAggregate,  # in test_two_levels.py
+    Punctuate,  # of low(); in test_levels.py
     SessionAggregate, Sort, AdaptiveWindow, BlockSamples, Recompute, RecomputeRows, CalendarCells,
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
     WholeWindow,  # of logs only; in test_lifetimes.py

@@ -8,6 +8,9 @@ ROW: Final = "whimbrel-row"
 RUN: Final = "whimbrel-run"
 """Headers with the number of the first row and the run."""
 
+LEVEL: Final = "whimbrel-level"
+"""Header with the id of the low level whose partial aggregates a client merges."""
+
 FINISHED: Final = 1000
 POLICY_VIOLATION: Final = 1008
 FAILED: Final = 1011

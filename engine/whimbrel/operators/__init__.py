@@ -48,6 +48,7 @@ from whimbrel.operators.rows.finer_unit import FinerUnit
 from whimbrel.operators.rows.ingest import Ingest
 from whimbrel.operators.rows.late_rows import LateRows
 from whimbrel.operators.rows.lateness_band import LatenessBand
+from whimbrel.operators.rows.punctuate import Punctuate
 from whimbrel.operators.rows.rename import rename
 from whimbrel.operators.rows.sample import SampleKeys, sample
 from whimbrel.operators.rows.select import Select, select, with_columns
@@ -100,15 +101,16 @@ __all__ = [
     "Finish", "FirFilter", "GapRule", "GroupAggregate", "HoppingAggregate", "HoppingWindow", "How", "Ingest",
     "ItemType", "Join", "Label", "LastRows", "LateRows", "LatencyAggregate", "LatenessBand", "Moment", "On", "OnClock",
     "OneLatency", "Outputs", "OverTime", "Pattern", "PeriodicLoop", "Pivot", "PointAtEnd", "PolyphaseResample",
-    "ProcessBlocks", "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results", "Retime", "Rewindow",
-    "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select", "SemiJoin",
-    "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous", "SlidingBorders",
-    "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns", "TemporalSamples",
-    "TopK", "TradingCalendar", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound", "WindowLabel", "Zip", "above",
-    "absent", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume", "calendar", "cfar", "chop", "clip_at",
-    "clip_duration", "cross_join", "detect", "distinct", "distinct_within", "drop", "edges", "epoch_aggregate", "event",
-    "explode", "extend", "hopping_window", "join", "last_rows", "on_clock", "pivot", "point_at_end", "process",
-    "progressive_window", "quantize", "rename", "retime", "rewindow", "sample", "samples", "select", "semi_join",
-    "sequence", "session_window", "set_duration", "shift", "simultaneous", "sliding_window", "stitch", "sync", "top_k",
-    "tumbling_window", "union", "unnest", "unpivot", "where", "with_columns", "zip",
+    "ProcessBlocks", "Punctuate", "Quantize", "RangeGaps", "Recompute", "RecomputeRows", "Resample", "Results",
+    "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select",
+    "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous",
+    "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns",
+    "TemporalSamples", "TopK", "TradingCalendar", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound",
+    "WindowLabel", "Zip", "above", "absent", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
+    "calendar", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "distinct_within",
+    "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock",
+    "pivot", "point_at_end", "process", "progressive_window", "quantize", "rename", "retime", "rewindow", "sample",
+    "samples", "select", "semi_join", "sequence", "session_window", "set_duration", "shift", "simultaneous",
+    "sliding_window", "stitch", "sync", "top_k", "tumbling_window", "union", "unnest", "unpivot", "where",
+    "with_columns", "zip",
 ]

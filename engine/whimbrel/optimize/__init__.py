@@ -20,7 +20,15 @@ from whimbrel.optimize.first_samples import FirstRows, first_rows, has_first_sam
 from whimbrel.optimize.fuse_hopping_aggregate import fuse_hopping_aggregate
 from whimbrel.optimize.fuse_periodic import fuse_periodic, loop_notes
 from whimbrel.optimize.late_policies import late_policies
-from whimbrel.optimize.lower_aggregates import is_planned_again, lower_aggregates, planned_before, why_not_lower
+from whimbrel.optimize.level_lines import level_lines
+from whimbrel.optimize.lower_aggregates import (
+    is_planned_again,
+    lower_aggregates,
+    planned_before,
+    split_levels,
+    why_no_levels,
+    why_not_lower,
+)
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -29,7 +37,7 @@ from whimbrel.optimize.share_sources import share_sources
 from whimbrel.optimize.share_subplans import SharedNodes, share_subplans
 from whimbrel.optimize.sort_as_needed import sort_as_needed
 from whimbrel.optimize.split_latencies import split_latencies
-from whimbrel.optimize.two_phase_aggregate import split_windows
+from whimbrel.optimize.two_phase_aggregate import above, split_windows
 from whimbrel.optimize.widen_windows import widen_windows
 from whimbrel.plan import Node, Operator, rewrite
 
@@ -97,7 +105,7 @@ def _settle(node: Node) -> Node:
 
 
 __all__ = [
-    "RULES", "FirstRows", "SharedNodes", "borders", "cut_sources", "first_rows", "has_first_samples",
-    "notes_on_levels", "notes_on_loops", "optimize", "optimize_together", "plan_notation", "planned_before",
-    "with_first_samples",
+    "RULES", "FirstRows", "SharedNodes", "above", "borders", "cut_sources", "first_rows", "has_first_samples",
+    "level_lines", "notes_on_levels", "notes_on_loops", "optimize", "optimize_together", "plan_notation",
+    "planned_before", "split_levels", "why_no_levels", "with_first_samples",
 ]

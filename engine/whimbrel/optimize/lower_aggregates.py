@@ -15,7 +15,7 @@ from whimbrel.operators.aggregation.table_size import FIRST_SLOTS, MAX_SLOTS
 from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.two_phase_aggregate import above, split_aggregate
-from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, Node, Source, reads_lifetime
+from whimbrel.plan import Aggregate, AggregateFunctions, AggregatePhase, Node, Operator, Source, reads_lifetime
 
 MIN_ROWS = 200_000
 """A log of fewer rows is sorted in the time that the compiler takes for one more loop."""
@@ -28,20 +28,16 @@ def lower_aggregates(node: Node) -> Node:
     found = _parts(node)
     if found is None:
         return node
-    aggregate, window, rows = found
     planned = _planned.get()
-    if reason_for_order(aggregate, rows) is not None or (planned is None and not _is_long(rows)):
+    if planned is None and not _is_long(found[2]):
         return node
-    split = split_aggregate((window,), Node(aggregate, (Node(window, (rows,)),)))
-    if split is None:
+    levels = _levels(*found)
+    if levels is None:
         return node
-    (panes, states, *lasting), merge, finish = split
-    assert isinstance(panes, HoppingWindow)
-    assert isinstance(states, GroupAggregate)
-    low = EvictingAggregate(window=panes, states=states, slots=FIRST_SLOTS, max_slots=MAX_SLOTS)
-    if planned is not None and low.show() not in planned:
+    low, high = levels
+    if planned is not None and isinstance(low.op, Operator) and low.op.show() not in planned:
         return node
-    return above(Node(low, (rows,)), (*lasting, merge, finish))
+    return above(low, high)
 
 
 @contextmanager
@@ -65,15 +61,52 @@ def why_not_lower(node: Node) -> str | None:
     return None if found is None or not _is_long(found[2]) else reason_for_order(found[0], found[2])
 
 
-def _parts(node: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
-    """For an aggregate of a window over rows that are sorted for it: the aggregate with filters, the window, rows."""
+def split_levels(node: Node) -> tuple[Node, tuple[Operator, ...]] | None:
+    """For a windowed aggregate of a query: its low level, and the operators above that give the same rows.
+
+    None if it is none, or if partial aggregates of rows in any order would not give the same.
+    """
+    found = _parts(node, is_sorted=False)
+    return None if found is None else _levels(*found)
+
+
+def _levels(aggregate: GroupAggregate, window: HoppingWindow, rows: Node) -> tuple[Node, tuple[Operator, ...]] | None:
+    if reason_for_order(aggregate, rows) is not None:
+        return None
+    split = split_aggregate((window,), Node(aggregate, (Node(window, (rows,)),)))
+    if split is None:
+        return None
+    (panes, states, *lasting), merge, finish = split
+    assert isinstance(panes, HoppingWindow)
+    assert isinstance(states, GroupAggregate)
+    low = EvictingAggregate(window=panes, states=states, slots=FIRST_SLOTS, max_slots=MAX_SLOTS)
+    return Node(low, (rows,)), (*lasting, merge, finish)
+
+
+def why_no_levels(node: Node) -> str | None:
+    """Why an aggregate of a query has no low level, in words; None if it has one."""
+    found = _parts(node, is_sorted=False)
+    if found is None:
+        return "it is no aggregate of tumbling or hopping windows directly below it"
+    return reason_for_order(found[0], found[2])
+
+
+def _parts(node: Node, *, is_sorted: bool = True) -> tuple[GroupAggregate, HoppingWindow, Node] | None:
+    """For an aggregate of a window: the aggregate with filters, the window, rows.
+
+    None if it is no such aggregate, or if rows are not sorted for it where they should be.
+    """
     aggregate = node.op
     if not isinstance(aggregate, GroupAggregate) or not aggregate.measures:
         return None
     if aggregate.part is not AggregatePhase.WHOLE or aggregate.grid is not None or reads_lifetime(aggregate):
         return None
     below, = node.inputs
-    return windowed_rows(aggregate, below.inputs[0]) if isinstance(below.op, Sort) else None
+    if isinstance(below.op, Sort):
+        below, = below.inputs
+    elif is_sorted:
+        return None
+    return windowed_rows(aggregate, below)
 
 
 def windowed_rows(aggregate: GroupAggregate, below: Node) -> tuple[GroupAggregate, HoppingWindow, Node] | None:

@@ -7,7 +7,8 @@ from whimbrel.run.latency_costs import explain_latencies
 from whimbrel.run.lineage import Lineage, lineage
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.pipeline import Pipeline
-from whimbrel.run.profile import Profile, profile
+from whimbrel.run.plan_costs import explain_costs
+from whimbrel.run.profile import Profile, explain_measured, profile
 from whimbrel.run.query_result import in_order
 from whimbrel.run.run import Run, start
 from whimbrel.run.samples import Samples, collect_samples
@@ -31,7 +32,9 @@ __all__ = [
     "collect",
     "collect_samples",
     "collect_together",
+    "explain_costs",
     "explain_latencies",
+    "explain_measured",
     "in_order",
     "in_ranges",
     "intermediate_snapshots",

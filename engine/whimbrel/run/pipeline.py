@@ -263,6 +263,10 @@ class Pipeline:
     def kernels(self) -> list[Kernel]:
         return self._kernels
 
+    def root(self, plan: int) -> Node:
+        """The node that gives the result of a plan."""
+        return self.nodes[self._roots[plan]]
+
     def position(self, node: Node) -> int:
         """Where a node stands in :attr:`nodes`."""
         return self._position[id(node)]

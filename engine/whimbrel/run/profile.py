@@ -15,6 +15,7 @@ from whimbrel.batch import Batch
 from whimbrel.kernels import Kernel, wait_for_compiler, watched
 from whimbrel.plan import Node, Source
 from whimbrel.run.execution import Execution
+from whimbrel.run.plan_costs import explain_costs, step_costs
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,18 @@ class _Watch:
         kernel.push = waiting(kernel.push)  # type: ignore[method-assign]
         kernel.advance = waiting(kernel.advance)  # type: ignore[method-assign]
         return lambda: waited
+
+
+def explain_measured(plan: Node, max_rows: int) -> str:
+    """Run a query on the first rows of its sources, on one thread, and print its plan with the cost of each step."""
+    watch = _Watch()
+    with watched(watch.record), wait_for_compiler(), closing(Execution(plan, keep_rows=0, hurry=True)) as session:
+        waited = [watch.stand_before(kernel) for kernel in session.pipeline.kernels]
+        while not session.finished and session.reader.rows < max_rows:
+            session.step()
+        pipeline = session.pipeline
+        costs = step_costs(pipeline, range(len(pipeline.nodes)), [waited_s() for waited_s in waited])
+        return explain_costs(pipeline.nodes[-1], costs)
 
 
 def profile(plan: Node) -> Profile:

@@ -30,6 +30,7 @@ from whimbrel.plan import Node, Source
 from whimbrel.run.metrics import Metrics, Snapshot, moment
 from whimbrel.run.operator_metrics import OperatorMetrics
 from whimbrel.run.pipeline import Pipeline
+from whimbrel.run.plan_costs import explain_costs, step_costs
 from whimbrel.run.source_reader import SourceReader
 
 K = TypeVar("K")
@@ -82,7 +83,7 @@ class Answer:
         self.finished = False
         self.settled_rows = self.version = self.held_bytes = 0
         self.sources = [source for source, entry in enumerate(pipeline.entries) if entry in pipeline.needs[number]]
-        self._pipeline = pipeline
+        self._pipeline, self._number = pipeline, number
         self._nodes = sorted(pipeline.needs[number])
         self._keep_rows = keep_rows
         self._clock = clock
@@ -261,6 +262,10 @@ class Answer:
         """The source text that is generated for each operator, as far as it has seen rows."""
         kernels = self._pipeline.kernels
         return {name: "\n\n".join(text) for name, number in self._names.items() if (text := kernels[number].sources)}
+
+    def explain(self) -> str:
+        """The optimized plan, with what its steps have cost so far."""
+        return explain_costs(self._pipeline.root(self._number), step_costs(self._pipeline, self._nodes))
 
     def _steps(self, buffered: Mapping[str, int]) -> tuple[OperatorMetrics, ...]:
         steps = []

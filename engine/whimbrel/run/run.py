@@ -155,6 +155,26 @@ class Run:
         """Rows read of each source, for :func:`whimbrel.run.lineage`."""
         return self._loop.session.reader.read
 
+    def explain(self) -> str:
+        """Show the optimized plan with what its steps have cost so far.
+
+        A step has its rows and its time for each row. Time of the compiler may be part of it, in which the first rows
+        wait. A plan with two levels has the time of each, and what its table saves.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": range(1000), "x": range(1000)}, time="at", name="log")
+        >>> with log.where(wb.col.x > 9).start() as run:
+        ...     ended = run.wait()
+        >>> print(run.explain())
+        where(col.x > 9)   ...
+        │  measured: 1,000 rows in, 990 out, ... ns a row in
+        └─ log(x, 1,000 rows)
+              measured: 1,000 rows in, 1,000 out, ... ns a row in
+        """
+        return self._shown.answer.explain()
+
     def kernels(self) -> dict[str, str]:
         """The generated source code of each operator, by its name in ``explain()``.
 

@@ -12,30 +12,37 @@ import pyarrow as pa
 from whimbrel import progressive as progressing
 from whimbrel import run as running
 from whimbrel.clock import Duration
+from whimbrel.errors import PlanError
 from whimbrel.migration_hints import renamed
-from whimbrel.optimize import borders, notes_on_levels, notes_on_loops, optimize, plan_notation
+from whimbrel.optimize import borders, notes_on_levels, notes_on_loops, optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
 from whimbrel.stream.results import ResultMethods, check_form, converted
+from whimbrel.stream.two_levels import TwoLevels
 
 if TYPE_CHECKING:
     from whimbrel.stream.lateness import Lateness
 
+_MEASURED_ROWS = 4_000_000
 
-class Actions(ResultMethods):
+
+class Actions(ResultMethods, TwoLevels):
     """Explain a query, collect its result, start it, or run it on Spark."""
 
     node: Node
 
-    def explain(self, *, on: Any = None) -> str:
+    def explain(self, *, on: Any = None, measure: bool = False) -> str:
         """Show the plan and the optimized plan.
 
         Parts that are over time have their definitions in the notation of the TiLT paper, and how far they read. Notes
-        at the end say why other operators are not over time, or not in a periodic loop.
+        at the end say why other operators are not over time, or not in a periodic loop, or not in the low level.
 
         Parameters
         ----------
+        measure : bool
+            Run the query on the first four million rows of its sources. Each step then has its rows, and its time for
+            each row. Not for feeds: use :meth:`whimbrel.Run.explain` of their runs.
         on : pyspark.sql.SparkSession, optional
             Show how Spark executes the query: the steps of Spark SQL, those of the engine's kernels, and the exchange
             of rows between them.
@@ -45,9 +52,13 @@ class Actions(ResultMethods):
 
             return explain_on_spark(self.node, on)
         plan = optimize(self.node)
+        if measure and any(source.live for source in self.node.sources()):
+            raise PlanError("explain(measure=True) cannot read a feed, whose rows may not come again.",
+                            where="explain(measure=True)", hint="Start the query, and use explain() of its run.")
         found = (*borders((plan,)), *notes_on_loops(self.node), *notes_on_levels(self.node))
         notes = "".join(f"\nnote: {note}" for note in found)
-        return readable(f"{explain(self.node)}\n\nruns as\n{explain(plan, plan_notation((plan,)))}{notes}")
+        lines = running.explain_measured(self.node, _MEASURED_ROWS) if measure else running.explain_costs(plan, {})
+        return readable(f"{explain(self.node)}\n\nruns as\n{lines}{notes}")
 
     def kernels(self) -> str:
         """Show the generated source code of the query.

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Sequence
 from contextlib import suppress
 from numbers import Integral
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -17,6 +18,7 @@ from whimbrel import run as running
 from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.stream import Stream
+from whimbrel.stream.two_levels import is_low_level, level_id, show_level
 
 if TYPE_CHECKING:
     from whimbrel.connect.serving import FlightServer, Published, WebSocketServer
@@ -43,20 +45,32 @@ class Served:
 
     def __init__(self, query: Stream, flight: Address | None, websocket: Address | None, token: str,
                  origins: Sequence[str], keep_rows: int, checkpoints: Checkpoints | None) -> None:
-        from whimbrel.connect.serving import FlightServer, Published, WebSocketServer  # when it is asked for
+        from whimbrel.connect.serving import (  # when it is asked for
+            DurableRows,
+            FlightServer,
+            Published,
+            ServedLevel,
+            WebSocketServer,
+        )
 
         self.token = token
         self._open: list[FlightServer | WebSocketServer] = []
         self.flight: str | None = None
         self.websocket: str | None = None
-        self._rows = Published(keep_rows)
+        low = query.node if is_low_level(query.node) else None
+        if low is None or checkpoints is None:
+            self._rows = Published(keep_rows, whole=low is not None)
+        else:
+            self._rows = DurableRows(Path(checkpoints.folder) / "served", keep_rows)
         self.run: Run = running.start(query.node, keep_rows=0, sinks=(self._rows,), checkpoints=checkpoints)[0]
         # Neither servers nor what ends them know this handle, so that it can be let go.
         failure = functools.partial(_failure, self.run)
         self._end = weakref.finalize(self, _close, self.run, self._rows, self._open)
         try:
             if flight is not None:
-                server = FlightServer(self._rows, *_place(flight), token, failure)
+                level = None if low is None else ServedLevel(level_id(low), show_level(low),
+                                                             functools.partial(_is_finished, self.run))
+                server = FlightServer(self._rows, *_place(flight), token, failure, level)
                 self._open.append(server)
                 self.flight = server.address
             if websocket is not None:
@@ -112,7 +126,8 @@ def serve(query: Stream, *, flight: Address | None = 0, websocket: Address | Non
     keep_rows : int
         Settled rows that a new client gets first. As many again are kept for clients that reconnect or read slowly.
     checkpoints : Checkpoints, optional
-        As in :meth:`Stream.start`.
+        As in :meth:`Stream.start`. Partial aggregates of :meth:`Stream.low` are stored in the same folder, and sent
+        when a checkpoint contains them. Clients then read each once, also if the server is killed and started again.
 
     Returns
     -------
@@ -153,6 +168,12 @@ def _failure(run: Run) -> WhimbrelError | None:
     with suppress(WhimbrelError):
         run.wait(10)  # its rows are closed before it says how it ended
     return run.error
+
+
+def _is_finished(run: Run) -> bool:
+    with suppress(WhimbrelError):
+        run.wait(10)
+    return run.state == "finished"
 
 
 def _close(run: Run, rows: Published, servers: Sequence[FlightServer | WebSocketServer]) -> None:

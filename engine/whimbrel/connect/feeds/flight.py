@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, 
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
+from whimbrel.connect.serve_protocol import LEVEL, ROW, RUN
 from whimbrel.errors import SourceError
 
 
@@ -41,6 +43,8 @@ class FlightFeed(Feed):
     A server of :func:`whimbrel.serve` numbers its rows; a reconnect resumes after the last row received.
     """
 
+    level: str = ""
+
     def __init__(self, address: str, ticket: str = "", *, time: str, token: str | None = None,
                  schema: Fields | None = None, **options: Unpack[FeedOptions]) -> None:
         from pyarrow import flight
@@ -52,11 +56,18 @@ class FlightFeed(Feed):
                      flight.FlightCancelledError, flight.FlightInternalError)
         super().__init__("flight", time=time, schema=schema, format=None, **options)
 
+    def of_level(self, level: str) -> FlightFeed:
+        """A copy that reads the partial aggregates of one query only, by the id of its low level."""
+        feed = copy.copy(self)
+        feed.level = level
+        return feed
+
     def connect(self, offset: Offset) -> Client:
         flight = self._flight
         headers = [(b"authorization", f"Bearer {self._token}".encode())] if self._token else []
         row, run = (offset or 0, "") if isinstance(offset, int | None) else offset
-        headers += [(b"whimbrel-row", str(row).encode()), (b"whimbrel-run", str(run).encode())]
+        headers += [(name.encode(), str(value).encode()) for name, value in (
+            (ROW, row), (RUN, run), (LEVEL, self.level)) if value != ""]
         opened = ExitStack()
         return ThreadedClient(self._received(opened, flight.FlightCallOptions(headers=headers), row), opened.close,
                       answered=False)
@@ -68,6 +79,8 @@ class FlightFeed(Feed):
             reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
         except self._refusals as error:
             raise self._refused(error, "Use the token= of the server.") from None
+        except self._flight.FlightServerError as error:
+            raise self._refused(error, "Fix the cause on the server, which reported this error.") from None
         opened.callback(reader.cancel)
         yield None
         while True:

@@ -28,6 +28,8 @@ class Published(Sink):
     keep_rows : int
         Number of past rows that a new reader gets. Twice as many are retained, so that it can read them while further
         rows arrive.
+    whole : bool
+        Whether a new reader needs all rows from the first one. It gets an error if some were evicted.
 
     Attributes
     ----------
@@ -43,8 +45,8 @@ class Published(Sink):
 
     name = "served rows"
 
-    def __init__(self, keep_rows: int) -> None:
-        self.keep_rows = keep_rows
+    def __init__(self, keep_rows: int, *, whole: bool = False) -> None:
+        self.keep_rows, self.whole = keep_rows, whole
         self.schema: pa.Schema | None = None
         self.first = self._rows = 0
         self.run = secrets.token_hex(8)
@@ -67,7 +69,7 @@ class Published(Sink):
     @property
     def begins(self) -> int:
         """The number of the first row for a new reader."""
-        return max(self.first, self._rows - self.keep_rows)
+        return 0 if self.whole else max(self.first, self._rows - self.keep_rows)
 
     def prepare(self) -> Token:
         return self.run

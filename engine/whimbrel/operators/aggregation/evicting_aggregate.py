@@ -48,7 +48,7 @@ class EvictingAggregate(Operator):
     >>> rows = {"at": [t // 7 * 7 + t * 3 % 7 for t in range(300_000)], "x": range(300_000)}
     >>> log = wb.from_arrow(rows, time="at", name="log", reorder_latency=10)
     >>> sums = log.tumbling_window(50_000).aggregate(total=wb.sum(wb.col.x))
-    >>> print(sums.explain().splitlines()[-2].strip().split("   ")[0])
+    >>> print(sums.explain().splitlines()[-3].strip().split("   ")[0])
     └─ partial aggregate(total=sum(col.x)) in panes of 50000
     """
 
