@@ -44,7 +44,9 @@ class TwoLevels:
     node: Node
 
     def low(self) -> Self:
-        """Make a stream of the partial aggregates of the query, to be merged in another process.
+        """Make a stream of the partial aggregates of the query.
+
+        They are merged in another process.
 
         The low level has the sources, the filters and the first aggregate of the query. Its rows are states of the
         aggregates, and punctuations. They have no meaning of their own: :meth:`high` makes the result of them.
@@ -66,7 +68,9 @@ class TwoLevels:
         return self._over(levels_of(self.node, "low()").low)
 
     def high(self, *feeds: Any, token: str | None = None, **options: Unpack[FeedOptions]) -> Self:
-        """Make the result of the query from the partial aggregates that low levels serve.
+        """Make the result of the query from partial aggregates.
+
+        Low levels serve them.
 
         Groups are merged over all feeds. A window is settled when all of them have passed it.
 
