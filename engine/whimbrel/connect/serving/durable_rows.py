@@ -28,7 +28,7 @@ class DurableRows(Published):
     again. They may be other rows then, and no reader has seen them.
 
     If the newest checkpoints are damaged and an older one is used, readers may have rows that it does not contain. Rows
-    are then numbered anew, and these readers get an error.
+    then get other numbers, and these readers get an error.
 
     Parameters
     ----------
