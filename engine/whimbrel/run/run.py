@@ -170,7 +170,7 @@ class Run:
         >>> print(run.explain())
         where(col.x > 9)   ...
         │  measured: 1,000 rows in, 990 out, ... ns a row in
-        └─ log(x, 1,000 rows)
+        └─ log(at, x, 1,000 rows)
               measured: 1,000 rows in, 1,000 out, ... ns a row in
         """
         return self._shown.answer.explain()
