@@ -31,7 +31,8 @@ class PartitionWatermarks:
     max_lag : str, timedelta or int (ticks), optional
         Distance of the low watermark from the newest row of any partition: as much as the slowest partition may lag.
         Without it nothing settles before the source ends or a punctuation arrives. A feed with ``idle_timeout`` does
-        not wait for `max_lag` once all partitions that are not idle have passed a time.
+        not wait for `max_lag` once all partitions that are not idle have passed a time. At several latencies, each
+        result waits for its latency in addition.
     every : str, timedelta or int (ticks), optional
         The low watermark advances in multiples of this. Default: with every row that is newer than all before it.
 

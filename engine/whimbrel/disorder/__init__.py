@@ -5,6 +5,7 @@ from whimbrel.disorder.edge_ingress import EdgeIngress
 from whimbrel.disorder.idle_advance import AdvancesWhenIdle
 from whimbrel.disorder.ingress import Ingress, watermark_generator_of
 from whimbrel.disorder.late_fraction_model import Arrived, MissingFractions
+from whimbrel.disorder.low_watermark import LatencyWatermark, LowWatermark
 from whimbrel.disorder.sorter import Sorter
 from whimbrel.disorder.sorter_sizes import SorterSizes
 
@@ -14,6 +15,8 @@ __all__ = [
            "Disorderliness",
            "EdgeIngress",
            "Ingress",
+           "LatencyWatermark",
+           "LowWatermark",
            "MissingFractions",
            "Sorter",
            "SorterSizes",

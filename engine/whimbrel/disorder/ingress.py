@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -87,6 +90,10 @@ class Ingress(SorterSizes, AdvancesWhenIdle):
     def advance_idle(self, time: int) -> list[Batch]:
         passed = self.disorder.passed(time)
         return self.advance(passed) if passed > self.watermark else []
+
+    def late_by_partition(self, maximum: int) -> Mapping[Any, int] | None:
+        """Late rows of the `maximum` partitions that have the most; None without partitions."""
+        return None if self.disorder.partition is None else self.time.late_rows(maximum)
 
     @property
     def newest(self) -> int:

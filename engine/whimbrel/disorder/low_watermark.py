@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import Batch, Column, Mask, frozen
+from whimbrel.batch import Batch, Column, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
 from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import Compiled, KeyTable
@@ -59,6 +60,17 @@ class LowWatermark(WatermarkGenerator):
         self.newest_of = np.empty(0, np.int64)
         self.late = np.empty(0, np.int64)
 
+    @classmethod
+    def of(cls, disorder: OrderingSpec, schema: Schema) -> LowWatermark:
+        """That of rows with a schema."""
+        assert disorder.partition is not None
+        return cls(disorder, schema.type_of(disorder.partition))
+
+    def advance_idle(self, time: int) -> int:
+        """Wait for no partition whose newest row is before this time; the low watermark then."""
+        self.now = max(self.now, self.disorder.passed(time))
+        return self.now
+
     def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
         partitions = self._column(batch)
         numbers = self._numbers(batch)
@@ -80,15 +92,23 @@ class LowWatermark(WatermarkGenerator):
         return f" ({self.disorder.partition} = {value!r})"
 
     def count_late(self, rows: Batch) -> None:
-        self.late += np.bincount(self._numbers(rows), minlength=len(self.late))
+        self.late += self.counted(rows)
 
     def late_rows(self, maximum: int) -> Mapping[Any, int]:
-        found = np.flatnonzero(self.late)
+        return self.most(self.late, maximum)
+
+    def counted(self, rows: Batch) -> Array:
+        """How many of these rows, at least one, each partition has."""
+        return np.bincount(self._numbers(rows), minlength=len(self.late))
+
+    def most(self, rows: Array, maximum: int) -> Mapping[Any, int]:
+        """The `maximum` partitions that have the most of these rows, of which each has so many."""
+        found = np.flatnonzero(rows)
         if not len(found):
             return {}
-        worst = found[np.argsort(-self.late[found], kind="stable")[:maximum]].astype(np.int32)
+        worst = found[np.argsort(-rows[found], kind="stable")[:maximum]].astype(np.int32)
         values, = self.keys.values(worst)
-        return dict(zip(values.to_arrow().to_pylist(), self.late[worst].tolist(), strict=True))
+        return dict(zip(values.to_arrow().to_pylist(), rows[worst].tolist(), strict=True))
 
     def _column(self, batch: Batch) -> Column:
         assert self.disorder.partition is not None
@@ -118,3 +138,48 @@ class LowWatermark(WatermarkGenerator):
             low = np.maximum(low, np.maximum.accumulate(np.where(marks[1], sync, MIN_TIME)))
         self.newest, self.now = int(newest[-1]), int(low[-1])
         return frozen(low)
+
+
+class LatencyWatermark(WatermarkGenerator):
+    """One of several latencies of a source with partitions: later by the latency than without any.
+
+        arrives      a1   b90  a5   a150   b60  b101      (lag = 50, every = 50, latency = 10)
+        low         -60  -10  -10    90     90   90
+        current[a]  -9   -9   -5    140    140  140
+        current[b]  -60   80   80    90     90   91
+
+    Parameters
+    ----------
+    disorder : OrderingSpec
+        Of the source; its reorder latency is this one.
+    schema : Schema
+    """
+
+    def __init__(self, disorder: OrderingSpec, schema: Schema) -> None:
+        super().__init__()
+        self.latency = disorder.reorder_latency or 0
+        self.newest_times = LowWatermark.of(replace(disorder, reorder_latency=0), schema)
+
+    def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
+        moments = self.newest_times.follow(batch, is_punctuation)
+        self.newest, self.now = self.newest_times.newest, self._less(self.newest_times.now)
+        return ArrivalWatermarks(np.maximum(moments.current, MIN_TIME + self.latency) - self.latency, moments.newest)
+
+    def advance_idle(self, time: int) -> int:
+        """Wait for no partition whose newest row is before this time; the low watermark then."""
+        self.now = self._less(self.newest_times.advance_idle(time))
+        return self.now
+
+    def fork(self) -> LatencyWatermark:
+        clone = copy.copy(self)
+        clone.newest_times = self.newest_times.fork()
+        return clone
+
+    def count_late(self, rows: Batch) -> None:
+        self.newest_times.count_late(rows)
+
+    def late_rows(self, maximum: int) -> Mapping[Any, int]:
+        return self.newest_times.late_rows(maximum)
+
+    def _less(self, time: int) -> int:
+        return max(time, MIN_TIME + self.latency) - self.latency

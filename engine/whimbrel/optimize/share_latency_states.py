@@ -9,14 +9,14 @@ from whimbrel.optimize.absorb_select import absorb_select
 from whimbrel.optimize.absorb_where import absorb_where
 from whimbrel.optimize.absorb_window import absorb_window
 from whimbrel.optimize.two_phase_aggregate import above, split_aggregate
-from whimbrel.plan import Node, Operator, reads_lifetime
+from whimbrel.plan import Node, Operator, OrderingSpec, reads_lifetime
 
 _MOST_LATENCIES = 100
 """The number of a latency is one byte."""
 
 
-def share_latency_states(source: Node, steps: tuple[Operator, ...], aggregate: Node,
-                         latencies: Sequence[int]) -> tuple[Node, tuple[Operator, ...]] | None:
+def share_latency_states(source: Node, steps: tuple[Operator, ...], aggregate: Node, latencies: Sequence[int],
+                         partitions: OrderingSpec | None) -> tuple[Node, tuple[Operator, ...]] | None:
     """The aggregate of windows at several latencies, and the operators that follow it for each.
 
     None if the order of rows may show, or if something between the source and the aggregate cannot be merged into it.
@@ -30,6 +30,8 @@ def share_latency_states(source: Node, steps: tuple[Operator, ...], aggregate: N
     aggregate : Node
     latencies : sequence of int
         Growing.
+    partitions : OrderingSpec, optional
+        Of the source, where each of them has a watermark of its own.
     """
     op, window = aggregate.op, steps[-1] if steps else None
     assert isinstance(op, GroupAggregate)
@@ -48,7 +50,8 @@ def share_latency_states(source: Node, steps: tuple[Operator, ...], aggregate: N
         return None
     if not whole.op.any_order(source.schema):
         return None
-    return Node(LatencyAggregate(of=whole.op, latencies=tuple(latencies), unit=source.schema.unit), (source,)), after
+    shared = LatencyAggregate(of=whole.op, latencies=tuple(latencies), unit=source.schema.unit, partitions=partitions)
+    return Node(shared, (source,)), after
 
 
 def _absorbed(node: Node) -> Node:

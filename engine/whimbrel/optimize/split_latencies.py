@@ -111,7 +111,8 @@ class _Plan:
                  and self.ways[id(node)][-1].op is aggregate.op and isinstance(node.op, LatenessBand)]
         if any(band.over >= 0 for band in bands):
             return None
-        return share_latency_states(source, steps, aggregate, sorted({band.upto for band in bands}))
+        latencies = sorted({band.upto for band in bands})
+        return share_latency_states(source, steps, aggregate, latencies, bands[0].partitions)
 
     def _way(self, node: Node) -> list[Node]:
         """From a band through the operators that take rows in any order, and one aggregate after them."""

@@ -339,9 +339,9 @@ class Answer:
 
     def _late_by_partition(self) -> dict[str, Counter[Any]]:
         found: dict[str, Counter[Any]] = {}
-        for gate in self._gates.values():
-            if isinstance(gate, Ingress) and gate.disorder.partition is not None:
-                found.setdefault(gate.source.name, Counter()).update(gate.time.late_rows(_MAX_PARTITIONS))
+        for source, gate in zip(self.sources, self._gates.values(), strict=True):
+            if (late := gate.late_by_partition(_MAX_PARTITIONS)) is not None:
+                found.setdefault(self._pipeline.sources[source].name, Counter()).update(late)
         return found
 
     def _late_by(self) -> dict[str, dict[int, int]]:

@@ -103,6 +103,3 @@ def _check(node: Node, where: str) -> None:
         if source.edges:
             raise PlanError(f"{source.name} has start and end edges, of which only one may be late.",
                             where=where, hint="Use a source of point events or intervals.")
-        if source.disorder.partition is not None:
-            raise PlanError(f"{source.name} has a reorder latency per partition.", where=where,
-                            hint="Read it without partition= to measure lateness over all rows.")

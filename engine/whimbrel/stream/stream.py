@@ -24,7 +24,6 @@ from whimbrel.plan import (
     Node,
     Operator,
     Operators,
-    OrderingSpec,
     Source,
     check_lookahead,
     explain,
@@ -440,7 +439,7 @@ class LatencyBands(Sequence[Stream]):
         if len(sources) > 1:
             raise PlanError(f"late_rows() needs a query with one source, got {len(sources)}.", where="late_rows()",
                             hint="Use wb.late_rows(source) for each source.")
-        ordering = OrderingSpec(self.last_ticks, "side_output")
+        ordering = replace(sources[0].disorder, reorder_latency=self.last_ticks, late="side_output")
         return Stream(Node(LateRows(source=sources[0], ordering=ordering), (Node(sources[0]),)))
 
     def collect(self) -> pa.Table:

@@ -25,7 +25,7 @@ from whimbrel.plan import Aggregate, Node, Operator, OrderingSpec, partition_col
 from whimbrel.run import Execution, collect_together
 from whimbrel.run.checkpoint import load, save
 from whimbrel.testing import oracle
-from whimbrel.testing.oracle import Event, coalesced
+from whimbrel.testing.oracle import Event, Ingested, coalesced
 from whimbrel.testing.property_checks import broken_promises
 from whimbrel.testing.query import INPUT_NAMES
 from whimbrel.testing.rows import EXAMPLE_SCHEMA, BatchedRows, InBlocks, facts_from_table
@@ -90,8 +90,17 @@ def latencies_are_answered_together(trial: Trial) -> None:
     except WhimbrelError:  # of one that may not be the others'
         answers = [partial(lambda band: facts_from_table(band.collect()), band) for band in bands]
     for latency, answer in zip(latencies, answers, strict=True):
-        late = replace(arrived, reference=_after_ingress(trial, latency, "drop"))
+        late = replace(arrived, reference=_after_ingress(trial, partial(oracle.ingress, reorder_latency=latency,
+                                                                        late="drop")))
         late.same(outcome(answer), f"reorder latency {latency} of {latencies}, inputs {arrived.inputs}")
+    parted = OrderingSpec(0, "drop", partition="key", lag=5, every=2)
+    for latency, band in zip(latencies, arrived.stream(arrived.sources(partial(_every, rows=3), disorder=parted))
+                             .at_latencies(*latencies), strict=True):
+        late = replace(arrived, reference=_after_ingress(trial, partial(
+            oracle.partitioned_ingress, reorder_latency=latency, late="drop", by="key", lag=5, every=2,
+            behind=latency)))
+        late.same(outcome(partial(lambda band: facts_from_table(band.collect()), band)),
+                  f"reorder latency {latency} of {latencies} by key, inputs {arrived.inputs}")
 
 
 def late_rows_follow_the_policy(trial: Trial) -> None:
@@ -100,7 +109,8 @@ def late_rows_follow_the_policy(trial: Trial) -> None:
     for latency in (0, 4):
         arrived = tuple(_arrivals(facts, 20, chance) for facts in trial.inputs)
         for policy in ("raise", "drop", "adjust"):
-            late = replace(trial, inputs=arrived, reference=_after_ingress(trial, latency, policy))
+            late = replace(trial, inputs=arrived, reference=_after_ingress(trial, partial(
+                oracle.ingress, reorder_latency=latency, late=policy)))
             late.same(late.run(partial(_every, rows=3), disorder=OrderingSpec(latency, policy)),
                       f"reorder latency {latency}, late rows: {policy}, inputs {arrived}")
 
@@ -401,9 +411,9 @@ def _every(facts: list[Event], rows: int) -> list[list[Event]]:
     return [facts[start:start + rows] for start in range(0, len(facts), rows)]
 
 
-def _after_ingress(trial: Trial, latency: int, policy: Any) -> Reference:
+def _after_ingress(trial: Trial, ingress: Callable[[list[Event]], Ingested]) -> Reference:
     def reference(*inputs: list[Event]) -> list[Event]:
-        let_in = [oracle.ingress(facts, latency, policy).facts for facts in inputs]
+        let_in = [ingress(facts).facts for facts in inputs]
         if trial.reference is not None:
             return trial.reference(*let_in)
         answer = replace(trial, inputs=tuple(map(coalesced, let_in))).run()

@@ -21,7 +21,7 @@ import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
 from whimbrel.errors import PlanError, SchemaError, WhimbrelError
-from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
+from whimbrel.plan import Node, OrderingSpec, WithOrdering
 
 LOG: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9], "k": ["a", "b", "a", "a", "b"]}
 """Late by 0, 0, 2, 0 and 7."""
@@ -232,13 +232,10 @@ def test_a_column_that_bands_make_too_is_named() -> None:
         log().tumbling_window(4).aggregate(band=wb.count()).at_latencies(1).collect()
 
 
-def test_partitions_and_edges_are_refused() -> None:
-    parted = wb.from_arrow(LOG, time="at", partition=wb.PartitionWatermarks(by="k", max_lag=5), reorder_latency=0)
+def test_edges_are_refused() -> None:
     edges = wb.from_edges({"at": [1, 5], "other": [2**63 - 1, 1]}, sync="at", other="other")
-    for stream in (parted, edges):
-        with pytest.raises(PlanError, match=r"per partition|start and end edges"):
-            stream.at_latencies(1)
-    assert isinstance(parted.node.op, Source)
+    with pytest.raises(PlanError, match="start and end edges"):
+        edges.at_latencies(1)
 
 
 @pytest.mark.data

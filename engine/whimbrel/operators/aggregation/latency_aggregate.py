@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, check_reach, frozen
 from whimbrel.clock import INF, MIN_TIME, TickUnit, show_ticks
-from whimbrel.disorder import AdvancesWhenIdle
+from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.windows.open_panes import find_latencies
+from whimbrel.kernels.primitives.windows.open_panes import find_latencies, find_latencies_behind
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.open_cells import OpenCells
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
-from whimbrel.plan import Operator, Properties, Reach
+from whimbrel.plan import Operator, OrderingSpec, Properties, Reach
 from whimbrel.plan.aggregate_errors import explained_errors
 from whimbrel.plan.typed_aggregate import NO_MASK, NO_ROWS, Inputs
 
@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 NUMBER = ":latency"
 """The column that says of which latency a row is a result; no column of a user has such a name."""
 
-_latencies_of = Compiled(find_latencies)
+_latencies_of, _latencies_behind = Compiled(find_latencies), Compiled(find_latencies_behind)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
@@ -57,6 +57,9 @@ class LatencyAggregate(Operator):
         In ticks, growing.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    partitions : OrderingSpec, optional
+        Of a source with partitions: then hw is the largest time of the row's partition, or the low watermark if that is
+        later. Results are given when the low watermark has passed.
 
     Notes
     -----
@@ -77,6 +80,7 @@ class LatencyAggregate(Operator):
     of: GroupAggregate
     latencies: tuple[int, ...]
     unit: TickUnit = None
+    partitions: OrderingSpec | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         schema = self.of.schema(*upstream)
@@ -86,7 +90,8 @@ class LatencyAggregate(Operator):
         return self.of.properties(*upstream)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        return self.of.requires(wanted - {NUMBER}, *upstream)
+        needed, = self.of.requires(wanted - {NUMBER}, *upstream)
+        return (needed if self.partitions is None else needed | {str(self.partitions.partition)},)
 
     def reach(self, *inputs: Reach) -> Reach | None:
         return self.of.reach(*inputs)
@@ -94,53 +99,62 @@ class LatencyAggregate(Operator):
     def kernel(self, *upstream: Schema) -> Kernel:
         measures = [self.of.accumulator(name, aggregate, upstream[0], remembers=False)
                     for name, aggregate in self.of.measures]
-        return LatencyAggregateKernel(self, self.schema(*upstream), measures)
+        time = None if self.partitions is None else LowWatermark.of(self.partitions, upstream[0])
+        return LatencyAggregateKernel(self, self.schema(*upstream), measures, time)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
         return self.of.notes(*upstream)
 
     def show(self) -> str:
         latencies = ", ".join(show_ticks(latency, self.unit) for latency in self.latencies)
-        return f"{self.of.show()} at latencies {latencies}"
+        by = "" if self.partitions is None else f" by {self.partitions.partition}"
+        return f"{self.of.show()} at latencies {latencies}{by}"
 
 
 @dataclass(frozen=True)
 class SeenRows:
-    """The largest time seen, the watermark, and how many rows a latency dropped or adjusted."""
+    """The largest time seen, the watermark, and how many rows a latency dropped or adjusted, also by partition."""
 
     newest: int
     watermark: int
     late_dropped: int
+    late_by_partition: Callable[[int], Mapping[Any, int] | None]
     late_adjusted: int = 0
 
 
 class LatencyAggregateKernel(AdvancesWhenIdle):
     """Finds the cell of each row once; closes panes for each latency as the largest time moves on.
 
-    Its watermark is the largest time seen: each ``OneLatency`` makes its own of it.
+    Its watermark is the largest time seen, or the low watermark of partitions: each ``OneLatency`` makes its own of it.
 
     Attributes
     ----------
+    newest : int
+        Largest time seen, or come to without a row.
     counts : numpy.ndarray
         How many rows each latency was the smallest for, and how many are later than all.
+    late : list of numpy.ndarray
+        For each latency, how many rows of each partition are later.
     """
 
-    def __init__(self, op: LatencyAggregate, out_schema: Schema, measures: Sequence[Accumulator]) -> None:
+    def __init__(self, op: LatencyAggregate, out_schema: Schema, measures: Sequence[Accumulator],
+                 time: LowWatermark | None) -> None:
         assert op.of.grid is not None
         self.out_schema, self.grid, self.lead = out_schema, op.of.grid, op.of.lead
         self.key_exprs, self.condition = tuple(expr for _, expr in op.of.keys), op.of.condition
+        self.time, self.newest = time, MIN_TIME
         self.latencies = frozen(np.array(op.latencies, np.int64))
         self.keys = KeyTable([field.type for field in out_schema.fields[: len(op.of.keys)]])
         self.measures = list(measures)
         self.counts = np.zeros(len(op.latencies) + 1, np.int64)
+        self.late = [np.zeros(0, np.int64) for _ in op.latencies]
         self.cells = OpenCells(self.grid, len(op.latencies), keyed=bool(op.of.keys), measures=measures)
         self.schedule = OperationLog()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
-        band = np.empty(len(batch), np.int8)
-        self.watermark = int(_latencies_of(batch.sync, self.watermark, MIN_TIME, self.latencies, band, self.counts))
+        band = self._bands(batch)
         late = band == len(self.latencies)
         rows = batch.with_absent(late) if late.any() else batch
         check_reach(rows if rows.absent is None else rows.compact(), 2 * self.grid.size + abs(self.grid.offset),
@@ -148,6 +162,21 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         with explained_errors(self.measures, lambda: self._inputs(self._counting(rows))):
             self._take_in(self._counting(rows), frozen(band))
             return self._due()
+
+    def _bands(self, batch: Batch) -> Array:
+        """The number of the smallest latency that takes each row; time moves on with them."""
+        band = np.empty(len(batch), np.int8)
+        if self.time is None:
+            self.newest = int(_latencies_of(batch.sync, self.newest, MIN_TIME, self.latencies, band, self.counts))
+            self.watermark = self.newest
+            return band
+        _latencies_behind(batch.sync, self.time.follow(batch).current, MIN_TIME, self.latencies, band, self.counts)
+        self.newest, self.watermark = self.time.newest, max(self.watermark, self.time.now)
+        for number in range(int(band.max())):
+            late = self.time.counted(batch.take(np.flatnonzero(band > number)))
+            late[: len(self.late[number])] += self.late[number]
+            self.late[number] = late
+        return band
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         if watermark != INF:
@@ -157,15 +186,19 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
             return self._due()
 
     def advance_idle(self, time: int) -> list[Batch]:
-        self.watermark = max(self.watermark, time)
+        if self.time is None:
+            self.newest = self.watermark = max(self.watermark, time)
+        else:
+            self.watermark = max(self.watermark, self.time.advance_idle(time))
         with explained_errors(self.measures):
             return self._due()
 
     def seen(self, number: int) -> SeenRows:
         """What one latency has seen of the rows."""
-        newest = self.watermark
-        passed = newest if newest in (INF, MIN_TIME) else max(newest - int(self.latencies[number]), MIN_TIME)
-        return SeenRows(newest, passed, int(self.counts[number + 1 :].sum()))
+        reached = self.watermark
+        passed = reached if reached in (INF, MIN_TIME) else max(reached - int(self.latencies[number]), MIN_TIME)
+        return SeenRows(self.newest, passed, int(self.counts[number + 1 :].sum()),
+                        lambda maximum: None if self.time is None else self.time.most(self.late[number], maximum))
 
     @property
     def buffered_rows(self) -> int:

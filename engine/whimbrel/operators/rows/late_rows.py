@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, elapsed
 from whimbrel.clock import INF
-from whimbrel.disorder import AdvancesWhenIdle, watermark_generator_of
+from whimbrel.disorder import AdvancesWhenIdle, LatencyWatermark, watermark_generator_of
 from whimbrel.errors import SchemaError
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, OrderingSpec, Properties, Source, WithOrdering
@@ -31,7 +33,7 @@ class LateRows(Operator):
     ----------
     source : Source
     ordering : OrderingSpec, optional
-        Reorder latency and late policy by which rows are late. None: those of the source.
+        The last of several reorder latencies by which rows are late, and its late policy. None: those of the source.
 
     Notes
     -----
@@ -93,7 +95,8 @@ class LateKernel(AdvancesWhenIdle):
         source = late_rows.judged
         self.adjusts = source.disorder.late == "adjust"
         self.disorder = source.disorder
-        self.time = watermark_generator_of(source)
+        self.time = (watermark_generator_of(source) if late_rows.ordering is None or self.disorder.partition is None
+                     else LatencyWatermark(self.disorder, source.schema))
         self.late_dropped = self.late_adjusted = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -120,9 +123,16 @@ class LateKernel(AdvancesWhenIdle):
         return []
 
     def advance_idle(self, time: int) -> list[Batch]:
-        self.time.now = max(self.time.now, self.disorder.passed(time))
+        if isinstance(self.time, LatencyWatermark):
+            self.time.advance_idle(time)
+        else:
+            self.time.now = max(self.time.now, self.disorder.passed(time))
         self.watermark = max(self.watermark, self.time.now)
         return []
+
+    def late_by_partition(self, maximum: int) -> Mapping[Any, int] | None:
+        """Late rows of the `maximum` partitions that have the most; None without partitions."""
+        return None if self.disorder.partition is None else self.time.late_rows(maximum)
 
     @property
     def newest(self) -> int:

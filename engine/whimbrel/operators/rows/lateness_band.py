@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask, Schema
+from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
-from whimbrel.disorder import AdvancesWhenIdle
+from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.kernels import Kernel
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, OrderingSpec, Properties
 
 _MOSTLY = 4
 
@@ -35,6 +36,9 @@ class LatenessBand(Operator):
         And by no more than this: the band's reorder latency.
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
+    partitions : OrderingSpec, optional
+        Of a source with partitions: then hw is the largest time of the row's partition, or the low watermark if that is
+        later. The planner fills it in.
 
     Notes
     -----
@@ -57,6 +61,7 @@ class LatenessBand(Operator):
     over: int = -1
     upto: int
     unit: TickUnit = None
+    partitions: OrderingSpec | None = None
 
     def schema(self, *upstream: Schema) -> Schema:
         return upstream[0]
@@ -66,17 +71,18 @@ class LatenessBand(Operator):
                        sampling=upstream[0].with_missing_samples())
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
-        return (wanted,)
+        return (wanted if self.partitions is None else wanted | {str(self.partitions.partition)},)
 
     def partitioned(self, *by: str) -> str | None:
         return None  # how late a row is depends on all rows before it
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return BandKernel(self)
+        return BandKernel(self, None if self.partitions is None else LowWatermark.of(self.partitions, upstream[0]))
 
     def show(self) -> str:
         minimum = "" if self.over < 0 else f"{quote_ticks(self.over, self.unit)} < "
-        return f"band({minimum}late <= {quote_ticks(self.upto, self.unit)})"
+        by = "" if self.partitions is None else f" by {self.partitions.partition}"
+        return f"band({minimum}late <= {quote_ticks(self.upto, self.unit)}{by})"
 
 
 class BandKernel(AdvancesWhenIdle):
@@ -90,14 +96,16 @@ class BandKernel(AdvancesWhenIdle):
         Rows that came later than the band takes; none is adjusted.
     """
 
-    def __init__(self, band: LatenessBand) -> None:
-        self.over, self.upto = band.over, band.upto
+    def __init__(self, band: LatenessBand, time: LowWatermark | None = None) -> None:
+        self.over, self.upto, self.time = band.over, band.upto, time
         self.newest = MIN_TIME
         self.late_dropped = self.late_adjusted = 0
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):
             return []
+        if self.time is not None:
+            return self._push_by_partition(batch, self.time)
         before, sync = self.newest, batch.sync
         oldest = int(sync.min())
         self.newest = max(before, int(sync.max()))
@@ -106,11 +114,26 @@ class BandKernel(AdvancesWhenIdle):
             return [batch]
         if oldest >= _less(self.newest, self.over):
             return []
-        newest = np.maximum(np.maximum.accumulate(sync), before)
-        later = sync < _less_each(newest, self.upto)
-        self.late_dropped += int(np.count_nonzero(later))
-        out = later if self.over < 0 else later | (sync >= _less_each(newest, self.over))
-        return _without(batch, out)
+        return self._within(batch, np.maximum(np.maximum.accumulate(sync), before))
+
+    def _push_by_partition(self, batch: Batch, time: LowWatermark) -> list[Batch]:
+        newest = time.follow(batch).current
+        self.newest = time.newest
+        self.watermark = max(self.watermark, _less(time.now, self.upto))
+        return self._within(batch, newest)
+
+    def _within(self, batch: Batch, newest: Ticks) -> list[Batch]:
+        """The rows of the band; `newest` are the times from which their lateness counts."""
+        later = batch.sync < _less_each(newest, self.upto)
+        if later.any():
+            self.late_dropped += int(np.count_nonzero(later))
+            if self.time is not None:
+                self.time.count_late(batch.take(np.flatnonzero(later)))
+        return _without(batch, later if self.over < 0 else later | (batch.sync >= _less_each(newest, self.over)))
+
+    def late_by_partition(self, maximum: int) -> Mapping[Any, int] | None:
+        """Late rows of the `maximum` partitions that have the most; None without partitions."""
+        return None if self.time is None else self.time.late_rows(maximum)
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         if watermark == INF:
@@ -118,8 +141,11 @@ class BandKernel(AdvancesWhenIdle):
         return []
 
     def advance_idle(self, time: int) -> list[Batch]:
-        self.newest = max(self.newest, time)
-        self.watermark = max(self.watermark, _less(self.newest, self.upto))
+        if self.time is None:
+            self.newest = reached = max(self.newest, time)
+        else:
+            reached = self.time.advance_idle(time)
+        self.watermark = max(self.watermark, _less(reached, self.upto))
         return []
 
 

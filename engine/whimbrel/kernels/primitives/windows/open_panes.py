@@ -58,6 +58,18 @@ def find_latencies(sync: Array, newest: int, earliest: int, latencies: Array, ba
     return newest
 
 
+def find_latencies_behind(sync: Array, newest: Array, earliest: int, latencies: Array, band: Array,
+                          rows: Array) -> None:
+    """As :func:`find_latencies`, with the time from which the lateness of each row counts."""
+    for row in range(sync.shape[0]):
+        mine = 0
+        while mine < latencies.shape[0] and (newest[row] >= earliest + latencies[mine]
+                                             and sync[row] < newest[row] - latencies[mine]):
+            mine += 1
+        band[row] = mine
+        rows[mine] += 1
+
+
 def add_rows(row: int, sync: Array, group: Array, skip: Array, band: Array, latencies: int, hop: int, offset: int,
                stride: int, scalars: Array, starts: Array, heads: Array, tails: Array, free: Array, pane: Array,
                cell_group: Array, after: Array, table: Array, rows: Array, kind: Array, who: Array, which: Array,
