@@ -131,7 +131,8 @@ def test_functions_of_time_are_computed_again_near_late_rows_of_a_partition() ->
     chance = random.Random(3)
     rows: list[Row] = list(dict.fromkeys((at + 15 * (part == "a") - chance.choice((0, 0, 0, 3, 9)), part)
                                          for at in range(200) for part in [chance.choice("ab")]))
-    query = stream(rows, 30, 1, [50, 100]).group_by("part").select("part", n=wb.count().past(10)).at_latencies(*LATENCIES)
+    counts = stream(rows, 30, 1, [50, 100]).group_by("part").select("part", n=wb.count().past(10))
+    query = counts.at_latencies(*LATENCIES)
     assert "recompute_rows(" in query.explain()
     for latency, table in zip(LATENCIES, together(query), strict=True):
         kept = within(rows, latency, 30, 1)
