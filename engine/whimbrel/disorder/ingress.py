@@ -96,6 +96,10 @@ class Ingress(SorterSizes, AdvancesWhenIdle):
         return None if self.disorder.partition is None else self.time.late_rows(maximum)
 
     @property
+    def buffered_bytes(self) -> int:
+        return 0 if self.source.as_it_comes else super().buffered_bytes
+
+    @property
     def newest(self) -> int:
         """Largest time seen, in ticks."""
         return self.time.newest

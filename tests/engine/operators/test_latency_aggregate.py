@@ -14,7 +14,7 @@ import pytest
 import whimbrel as wb
 from whimbrel import col
 from whimbrel.operators import LatencyAggregate, LatenessBand
-from whimbrel.operators.aggregation import open_cells
+from whimbrel.operators.aggregation import open_pages
 from whimbrel.run import Execution
 
 LATENCIES = (50, 500, 4_000)
@@ -64,13 +64,62 @@ def asked(rows: pa.Table, windows: Callable[[wb.Stream], wb.Stream], batch_rows:
 @pytest.mark.parametrize("keys", [1, 30, 900])
 def test_windows_equal_plain_python(keys: int, most_in_pages: int, batch_rows: int,
                                     monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_cells, "_MOST_IN_PAGES", most_in_pages)
+    monkeypatch.setattr(open_pages, "_MOST_IN_PAGES", most_in_pages)
     rows = arrived(keys)
     answers = together(asked(rows, lambda log: log.tumbling_window(700), batch_rows))
     for latency, answer in zip(LATENCIES, answers, strict=True):
         found = {(row["start"], row["k"]): (row["n"], row["total"], row["top"]) for row in answer.to_pylist()}
         assert found == by_hand(rows, latency, 700, 700)
         assert len(found) == answer.num_rows
+
+
+def answered(rows: pa.Table, latencies: tuple[int, ...], size: int, batch_rows: int) -> None:
+    """Counts alone and counts with other states equal plain Python."""
+    batches = pa.Table.from_batches(rows.to_batches(max_chunksize=batch_rows), rows.schema)
+    windows = wb.from_arrow(batches, time="at", arrival="seen", name="log").group_by("k").tumbling_window(size)
+    counts = together(windows.aggregate(n=wb.count()).at_latencies(*latencies))
+    states = together(windows.aggregate(n=wb.count(), total=wb.sum(col.x), top=wb.max(col.x)).at_latencies(*latencies))
+    for latency, counted, answer in zip(latencies, counts, states, strict=True):
+        expected = by_hand(rows, latency, size, size)
+        found = {(row["start"], row["k"]): (row["n"], row["total"], row["top"]) for row in answer.to_pylist()}
+        assert found == expected
+        assert {(row["start"], row["k"]): row["n"] for row in counted.to_pylist()} == {
+            window: n for window, (n, _, _) in expected.items()}
+        assert counted.num_rows == answer.num_rows == len(expected)
+
+
+@pytest.mark.parametrize("batch_rows", [7, 10_000])
+@pytest.mark.parametrize("latencies", [(0, 1, 2, 9), (50, 300), (0, 4_000, 6_000)])
+@pytest.mark.parametrize("size", [20, 9_000])
+def test_a_pane_may_be_of_several_latencies_at_once(size: int, latencies: tuple[int, ...], batch_rows: int) -> None:
+    answered(arrived(3), latencies, size, batch_rows)
+
+
+@pytest.mark.parametrize("most_in_pages", [64, 1 << 20], ids=["cells", "pages"])
+def test_numbers_of_rows_may_be_larger_than_a_byte(most_in_pages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_pages, "_MOST_IN_PAGES", most_in_pages)
+    rows = arrived(1_000)
+    keys = np.where(np.arange(ROWS) % 5 < 4, np.arange(ROWS) % 3, rows["k"].to_numpy())  # three have most rows
+    skewed = rows.set_column(3, "k", pa.array(keys))
+    for size, latencies in ((3_000, LATENCIES), (40_000, LATENCIES), (512, (0, 30, 100))):
+        answered(skewed, latencies, size, 300)
+    every = pa.table({"at": np.zeros(2_000, np.int64), "seen": np.arange(2_000), "x": np.ones(2_000, np.int64),
+                      "k": np.zeros(2_000, np.int64)})
+    for rows_at_most in (255, 256, 257, 511, 512, 513, 2_000):
+        answered(every.slice(0, rows_at_most), (0, 5), 10, 100)
+
+
+def test_a_pane_has_one_page_for_all_latencies() -> None:
+    rows = arrived(900)
+    log = wb.from_arrow(rows, time="at", arrival="seen", name="log")
+    query = log.group_by("k").tumbling_window(700).aggregate(n=wb.count()).at_latencies(*LATENCIES)
+    with closing(Execution(*(each.node for each in query))) as session:
+        peak = 0
+        while not session.finished:
+            session.step()
+            peak = max(peak, sum(kernel.buffered_bytes for kernel in session.pipeline.kernels))
+    panes = 40_000 // 700 + 2
+    assert 0 < peak <= panes * (904 + 100)  # a byte for each group, and what a pane needs
 
 
 def test_hopping_windows_merge_shared_panes() -> None:

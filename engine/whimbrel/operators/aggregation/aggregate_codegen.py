@@ -76,6 +76,8 @@ def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: Aggre
         "        elif operation == 3:  # what was shown ends",
         f"            {into('out', 'target[step]', shown)} = {into('shown', 'group', shown)}",
         "            out_valid[target[step]] = shown_valid[group]",
+        "        elif operation == 5:  # the state is that of another group",
+        f"            {into('state', 'group', fields)} = {into('state', 'index(which[step])', fields)}",
         "        else:  # the group is empty",
         f"            {into('state', 'group', fields)} = {literals(steps)}",
         "            stale[group] = False",

@@ -14,10 +14,11 @@ from whimbrel.clock import INF, MIN_TIME, TickUnit, show_ticks
 from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.windows.open_panes import find_latencies, find_latencies_behind
+from whimbrel.kernels.primitives.windows.row_latencies import find_latencies, find_latencies_behind
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
-from whimbrel.operators.aggregation.open_cells import OpenCells
+from whimbrel.operators.aggregation.chained_cells import ChainedCells
+from whimbrel.operators.aggregation.open_pages import OpenPages
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.plan import Operator, OrderingSpec, Properties, Reach
@@ -148,7 +149,9 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         self.measures = list(measures)
         self.counts = np.zeros(len(op.latencies) + 1, np.int64)
         self.late = [np.zeros(0, np.int64) for _ in op.latencies]
-        self.cells = OpenCells(self.grid, len(op.latencies), keyed=bool(op.of.keys), measures=measures)
+        self.pages = OpenPages(self.grid, len(op.latencies), keyed=bool(op.of.keys), measures=measures)
+        self.chains = ChainedCells(self.grid, len(op.latencies), measures)
+        self.in_pages = True
         self.schedule = OperationLog()
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -201,6 +204,11 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
                         lambda maximum: None if self.time is None else self.time.most(self.late[number], maximum))
 
     @property
+    def cells(self) -> OpenPages | ChainedCells:
+        """Where rows are counted: in pages, but for groups that are many and mostly without rows."""
+        return self.pages if self.in_pages else self.chains
+
+    @property
     def buffered_rows(self) -> int:
         """Groups of open panes."""
         return len(self.cells)
@@ -209,7 +217,7 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
     def buffered_bytes(self) -> int:
         states = sum(array.itemsize for measure in self.measures if isinstance(measure, ScalarAccumulator)
                      and not measure.counts_rows for array in measure.state)
-        return len(self.cells) * (len(self.latencies) * (8 + states) + (0 if self.cells.stride else 5 * 8))
+        return self.cells.bytes_of(states)
 
     def _counting(self, batch: Batch) -> Batch:
         return batch if self.condition is None else batch.with_absent(~predicate(self.condition, batch))
@@ -223,14 +231,33 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         if self.key_exprs:
             groups = frozen(self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch),
                                           batch.absent))
-            self.cells.grow_groups(len(self.keys), self.measures)
+            self._grow_groups(len(self.keys))
         skip = NO_MASK if batch.absent is None else frozen(batch.absent)
         row = 0
         while row < len(batch):
             row = self.cells.add(row, batch, groups, skip, band, self.schedule)
             self._replay(inputs)
             if row < len(batch):
-                self.cells.grow(self.measures)
+                self._grow()
+
+    def _grow_groups(self, groups: int) -> None:
+        if self.in_pages and groups > self.pages.stride and self.pages.are_too_sparse(groups):
+            self._leave_pages()
+        self.cells.grow_groups(groups, self.measures)
+        if self.in_pages and self.pages.adds:  # a new page begins with the states of another one
+            self.schedule.ensure_capacity(groups)
+
+    def _grow(self) -> None:
+        if self.in_pages and self.pages.is_full and self.pages.are_too_sparse(self.pages.groups):
+            self._leave_pages()
+        self.cells.grow()
+
+    def _leave_pages(self) -> None:
+        """Have cells only for groups with rows from now on."""
+        self.chains.take_over(self.pages, self.pages.groups, self.measures)
+        assert self.grid is not None
+        self.pages = OpenPages(self.grid, len(self.latencies), keyed=True, measures=self.measures)
+        self.in_pages = False
 
     def _replay(self, inputs: Sequence[Inputs]) -> None:
         self.cells.grow_states(self.measures)
@@ -255,6 +282,8 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
                 self._replay([NO_ROWS] * len(self.measures))
                 if self.schedule.outputs:
                     out.append(self._batch(number, self.schedule.outputs))
+                if not done:
+                    self.cells.grow()
         return out
 
     def _batch(self, number: int, rows: int) -> Batch:

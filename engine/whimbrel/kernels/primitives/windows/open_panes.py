@@ -1,13 +1,14 @@
 """Open panes of several reorder latencies, over rows in any order.
 
-A cell is a group in a pane. It is found once a row and has one state for each latency. A row counts for every latency
-that its lateness does not exceed; its cell counts rows for the smallest of them only, and hands the number on when that
-latency closes the pane. Panes are in the order of their starts.
+A row counts for every latency that its lateness does not exceed. It is counted once, in a page: a page has a number for
+every group, and is of a pane and one latency. Rows come to a pane in a page of their smallest latency. When that
+latency closes the pane, the page becomes that of the next latency, or is added to it if there is one. As a pane is open
+for many latencies, but rows come to it for the first of them, a pane has one page most of the time.
 
-Cells stand in pages where there are few groups: a pane has a page with a cell for every group. A stride says how many
-cells a page has. With a stride of 0 there are cells only for groups with rows. The cells of a pane are then a chain in
-the order of their first rows, and are found by open addressing. A cell that goes leaves no mark there (Knuth, The Art
-of Computer Programming 3, 6.4, algorithm R).
+A number of rows is one byte. Where it is larger, the page has a second one for how often that byte was full.
+
+Aggregates have a state for each cell of a page, of all rows up to its latency: a new page begins with those of the page
+of the latency before, and a row enters all pages of its latency and larger ones.
 """
 
 from __future__ import annotations
@@ -16,64 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, EMIT
+from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, COPY, EMIT
 
 Array = np.ndarray[Any, Any]
 
-PANES, USED, FREE = range(3)
-"""Positions in the array of scalars: open panes; pages, or cells without pages, that were ever used, and those on the
-list of free ones."""
+PANES, USED, FREE, HIGH_USED, HIGH_FREE, NEXT = range(6)
+"""Positions in the array of scalars: open panes; pages that were ever used, and those on the list of free ones; the
+same for second pages; the group to go on with when a pane is closed in parts."""
+FULL = 256
+"""Rows for which the second page counts one."""
 
 
-def find_latencies(sync: Array, newest: int, earliest: int, latencies: Array, band: Array, rows: Array) -> int:
-    """Write the number of the smallest latency that takes each row, or how many latencies there are.
-
-    Parameters
-    ----------
-    sync : array of int64
-    newest, earliest : int
-        Largest time so far, and the least that there is.
-    latencies : array of int64
-        Growing.
-    band : array of int8
-        Out.
-    rows : array of int64
-        Out: how many rows have each number, added.
-
-    Returns
-    -------
-    int
-        The largest time now.
-    """
-    for row in range(sync.shape[0]):
-        time, mine = sync[row], 0
-        if time >= newest:
-            newest = time
-        else:
-            while mine < latencies.shape[0] and (newest >= earliest + latencies[mine]
-                                                 and time < newest - latencies[mine]):
-                mine += 1
-        band[row] = mine
-        rows[mine] += 1
-    return newest
-
-
-def find_latencies_behind(sync: Array, newest: Array, earliest: int, latencies: Array, band: Array,
-                          rows: Array) -> None:
-    """As :func:`find_latencies`, with the time from which the lateness of each row counts."""
-    for row in range(sync.shape[0]):
-        mine = 0
-        while mine < latencies.shape[0] and (newest[row] >= earliest + latencies[mine]
-                                             and sync[row] < newest[row] - latencies[mine]):
-            mine += 1
-        band[row] = mine
-        rows[mine] += 1
-
-
-def add_rows(row: int, sync: Array, group: Array, skip: Array, band: Array, latencies: int, hop: int, offset: int,
-               stride: int, scalars: Array, starts: Array, heads: Array, tails: Array, free: Array, pane: Array,
-               cell_group: Array, after: Array, table: Array, rows: Array, kind: Array, who: Array, which: Array,
-               count: Array) -> int:
+def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, latencies: int, hop: int, offset: int,
+                 stride: int, groups: int, scalars: Array, starts: Array, pages: Array, free: Array, rows: Array,
+                 high_of: Array, high_free: Array, high: Array, kind: Array, who: Array, which: Array,
+                 count: Array) -> int:
     """Put rows into their cells, until they end or a buffer is full.
 
     Parameters
@@ -82,17 +40,19 @@ def add_rows(row: int, sync: Array, group: Array, skip: Array, band: Array, late
     sync, group, skip, band : arrays
         Start, number of the group (empty: one group), whether to leave it out (empty: none) and the number of its
         latency, for each row.
-    latencies, hop, offset, stride : int
-    scalars, starts, heads, tails : arrays of int64
-        Open panes in order: their start, and their page, or the first and the last of their cells.
-    free : array of int64
-        Pages or cells that can be used again; as long as there may be pages or cells.
-    pane, cell_group, after : arrays of int64
-        Without pages, for each cell: the start of its pane, its group and the next cell.
-    table : array of int64
-        Without pages: cell + 1 by pane and group, or 0.
-    rows : array of int64
-        For each cell and latency: rows that no smaller latency counts.
+    latencies, hop, offset : int
+    stride, groups : int
+        Cells in a page, and those of them that are of a group.
+    scalars, starts : arrays of int64
+        Open panes in order: their start.
+    pages : array of int32
+        For each open pane and latency: its page, or -1.
+    free, high_free : arrays of int32
+        Pages that can be used again; as long as there may be pages.
+    rows : array of uint8
+        For each cell.
+    high_of, high : arrays of int32
+        The second page of each page, or -1, and the numbers in it.
     kind, who, which, count : arrays
         Out: operations, as in ``panes``; `kind` is empty where nothing but rows is counted.
 
@@ -101,11 +61,10 @@ def add_rows(row: int, sync: Array, group: Array, skip: Array, band: Array, late
     int
         The first row that was not done.
     """
-    panes, operations = scalars[PANES], 0
-    low: Any = np.int64(0)
-    high: Any = np.int64(0)
+    operations = 0
+    begin: Any = np.int64(0)
+    end: Any = np.int64(0)
     at: Any = np.int64(0)
-    cell: Any = np.int64(-1)
     while row < sync.shape[0]:
         mine = band[row]
         if mine == latencies or (skip.shape[0] and skip[row]):
@@ -113,202 +72,165 @@ def add_rows(row: int, sync: Array, group: Array, skip: Array, band: Array, late
             continue
         time = sync[row]
         key = group[row] if group.shape[0] else 0
-        if not low <= time < high:
-            low = time - (time - offset) % hop
-            high, cell = low + hop, -1
-            at = _position(starts, panes, low)
-            if at == panes or starts[at] != low:
-                if panes == starts.shape[0]:
+        if not begin <= time < end:
+            begin = time - (time - offset) % hop
+            end = begin + hop
+            at = pane_position(starts, scalars[PANES], begin)
+            if at == scalars[PANES] or starts[at] != begin:
+                if scalars[PANES] == starts.shape[0]:
                     break
-                head = _unused(scalars, free) if stride else np.int64(-1)
-                if stride and head < 0:
-                    break
-                for later in range(panes, at, -1):
-                    starts[later], heads[later], tails[later] = starts[later - 1], heads[later - 1], tails[later - 1]
-                starts[at], heads[at], tails[at] = low, head, -1
-                panes += 1
-        if stride:
-            cell = heads[at] * stride + key
-        elif cell < 0 or cell_group[cell] != key:
-            cell = _cell_of(table, pane, cell_group, low, key)
-            if cell < 0:
-                cell = _unused(scalars, free)
-                if cell < 0:
-                    break
-                pane[cell], cell_group[cell], after[cell] = low, key, -1
-                if heads[at] < 0:
-                    heads[at] = cell
-                else:
-                    after[tails[at]] = cell
-                tails[at] = cell
-                _enter(table, low, key, cell)
-        if kind.shape[0]:
-            if operations + latencies > kind.shape[0]:
+                _insert(scalars, starts, pages, latencies, at, begin)
+        page = pages[at * latencies + mine]
+        if page < 0:
+            if kind.shape[0] and operations + groups > kind.shape[0]:
                 break
+            page = _unused(scalars, USED, free)
+            if page < 0:
+                break
+            before = -1
+            for latency in range(mine):
+                before = max(before, at * latencies + latency) if pages[at * latencies + latency] >= 0 else before
+            if kind.shape[0] and before >= 0:
+                for cell in range(groups):
+                    kind[operations] = COPY
+                    who[operations] = page * stride + cell
+                    which[operations] = pages[before] * stride + cell
+                    operations += 1
+            pages[at * latencies + mine] = page
+        if kind.shape[0] and operations + latencies > kind.shape[0]:
+            break
+        if rows[page * stride + key] == FULL - 1:
+            if not _carry(scalars, page, key, stride, high_of, high_free, high, 1):
+                break
+            rows[page * stride + key] = 0
+        else:
+            rows[page * stride + key] += 1
+        if kind.shape[0]:
             for latency in range(mine, latencies):
-                kind[operations] = ADD
-                who[operations] = cell * latencies + latency
-                which[operations] = row
-                operations += 1
-        rows[cell * latencies + mine] += 1
+                page = pages[at * latencies + latency]
+                if page >= 0:
+                    kind[operations] = ADD
+                    who[operations] = page * stride + key
+                    which[operations] = row
+                    operations += 1
         row += 1
-    scalars[PANES] = panes
     count[0] = operations
     return row
 
 
-def close_panes(latency: int, until: int, latencies: int, stride: int, groups: int, adds: bool, scalars: Array,
-                starts: Array, heads: Array, tails: Array, free: Array, pane: Array, cell_group: Array, after: Array,
-                table: Array, rows: Array, closed: Array, kind: Array, who: Array, target: Array, count: Array,
-                out_sync: Array, out_group: Array, out_rows: Array) -> bool:
+def close_pages(latency: int, until: int, latencies: int, stride: int, groups: int, adds: bool, scalars: Array,
+                starts: Array, pages: Array, free: Array, rows: Array, high_of: Array, high_free: Array, high: Array,
+                closed: Array, kind: Array, who: Array, target: Array, count: Array, out_sync: Array, out_group: Array,
+                out_rows: Array) -> bool:
     """Give the groups of panes that begin before a time at one latency; False if a buffer was full.
 
-    After the last latency pages or cells are free. `closed` says for each latency before which time panes are done, and
-    `groups` how many groups there are. The other arguments are as in :func:`add_rows`; with `adds` there are
-    operations.
+    `closed` says for each latency before which time panes are done. The other arguments are as in
+    :func:`add_to_pages`; with `adds` there are operations.
     """
     panes, operations, outputs = scalars[PANES], 0, count[1]
-    at, is_last = _position(starts, panes, closed[latency]), latency == latencies - 1
+    at, is_last = pane_position(starts, panes, closed[latency]), latency == latencies - 1
     while at < panes and starts[at] < until:
-        page, key = heads[at], 0
-        cell = page * stride if stride else page
-        while (key < groups) if stride else (cell >= 0):
-            here = cell * latencies + latency
-            if rows[here]:
-                if outputs == out_sync.shape[0] or operations + 2 > kind.shape[0]:
-                    heads[at] = cell if is_last and not stride else page
-                    count[0], count[1] = operations, outputs
+        page = pages[at * latencies + latency]
+        after = -1 if is_last else pages[at * latencies + latency + 1]
+        goes = is_last or after >= 0
+        key = scalars[NEXT]
+        while page >= 0 and key < groups:
+            cell, second = page * stride + key, high_of[page]
+            counted = np.int64(rows[cell]) + (np.int64(high[second * stride + key]) * FULL if second >= 0 else 0)
+            if counted:
+                if outputs == out_sync.shape[0] or operations + 2 > kind.shape[0] or (after >= 0 and not _carry(
+                        scalars, after, key, stride, high_of, high_free, high,
+                        (counted + np.int64(rows[after * stride + key])) // FULL)):
+                    scalars[NEXT], count[0], count[1] = key, operations, outputs
                     return False
                 if adds:
-                    kind[operations], kind[operations + 1] = EMIT, CLEAR
-                    who[operations], who[operations + 1] = here, here
-                    target[operations] = outputs
-                    operations += 2
-                out_sync[outputs], out_rows[outputs] = starts[at], rows[here]
-                out_group[outputs] = key if stride else cell_group[cell]
+                    kind[operations], who[operations], target[operations] = EMIT, cell, outputs
+                    operations += 1
+                if adds and goes:
+                    kind[operations], who[operations] = CLEAR, cell
+                    operations += 1
+                out_sync[outputs], out_group[outputs], out_rows[outputs] = starts[at], key, counted
                 outputs += 1
-                if not is_last:
-                    rows[here + 1] += rows[here]
-                rows[here] = 0
-            if stride:
-                cell, key = cell + 1, key + 1
-                continue
-            if is_last:
-                _take_out(table, pane, cell_group, cell)
-                free[scalars[FREE]] = cell
-                scalars[FREE] += 1
-            cell = after[cell]
-        if is_last and stride:
-            free[scalars[FREE]] = page
-            scalars[FREE] += 1
+                if after >= 0:
+                    rows[after * stride + key] = (counted + np.int64(rows[after * stride + key])) % FULL
+                if goes:
+                    rows[cell] = 0
+                    if second >= 0:
+                        high[second * stride + key] = 0
+            key += 1
+        scalars[NEXT] = 0
+        if page >= 0 and goes:
+            if high_of[page] >= 0:
+                _give_back(scalars, HIGH_FREE, high_free, high_of[page])
+                high_of[page] = -1
+            _give_back(scalars, FREE, free, page)
+        elif page >= 0:
+            pages[at * latencies + latency + 1] = page
+        pages[at * latencies + latency] = -1
         at += 1
         closed[latency] = starts[at - 1] + 1
     closed[latency] = max(closed[latency], until)
     if is_last and at > 0:
         for left in range(at, panes):
-            starts[left - at], heads[left - at], tails[left - at] = starts[left], heads[left], tails[left]
+            starts[left - at] = starts[left]
+            for number in range(latencies):
+                pages[(left - at) * latencies + number] = pages[left * latencies + number]
         scalars[PANES] = panes - at
     count[0], count[1] = operations, outputs
     return True
 
 
-def enter_cells(table: Array, pane: Array, cell_group: Array, after: Array, panes: int, heads: Array) -> None:
-    """Put the cells of open panes into an empty table."""
-    for at in range(panes):
-        cell = heads[at]
-        while cell >= 0:
-            _enter(table, pane[cell], cell_group[cell], cell)
-            cell = after[cell]
-
-
-def chain_cells(stride: int, latencies: int, groups: int, panes: int, starts: Array, heads: Array, tails: Array,
-                rows: Array, pane: Array, cell_group: Array, after: Array, table: Array, moved: Array) -> int:
-    """Leave pages: number the cells that have rows, and chain them; `moved` says where each comes from.
-
-    Returns the number of cells.
-    """
-    used = 0
-    for at in range(panes):
-        first = heads[at] * stride
-        heads[at], tails[at] = -1, -1
-        for key in range(groups):
-            counted = np.int64(0)
-            for latency in range(latencies):
-                counted += rows[(first + key) * latencies + latency]
-            if counted == 0:
-                continue
-            moved[used] = first + key
-            pane[used], cell_group[used], after[used] = starts[at], key, -1
-            if heads[at] < 0:
-                heads[at] = used
-            else:
-                after[tails[at]] = used
-            tails[at] = used
-            _enter(table, starts[at], key, used)
-            used += 1
-    return used
-
-
-def _position(starts: Array, panes: int, low: int) -> int:
+def pane_position(starts: Array, panes: int, begin: int) -> int:
     """The first pane that does not begin before a time; most rows are of the newest pane."""
-    if panes == 0 or starts[panes - 1] < low:
+    if panes == 0 or starts[panes - 1] < begin:
         return panes
     first, stop = 0, panes - 1
     while first < stop:
         middle = (first + stop) >> 1
-        if starts[middle] < low:
+        if starts[middle] < begin:
             first = middle + 1
         else:
             stop = middle
     return first
 
 
-def _unused(scalars: Array, free: Array) -> Any:
-    """A page or cell that is in no pane, or -1."""
-    if scalars[FREE]:
-        scalars[FREE] -= 1
-        return free[scalars[FREE]]
-    if scalars[USED] == free.shape[0]:
+def _insert(scalars: Array, starts: Array, pages: Array, latencies: int, at: int, begin: int) -> None:
+    """Open a pane without pages."""
+    for later in range(scalars[PANES], at, -1):
+        starts[later] = starts[later - 1]
+        for number in range(latencies):
+            pages[later * latencies + number] = pages[(later - 1) * latencies + number]
+    starts[at] = begin
+    for number in range(latencies):
+        pages[at * latencies + number] = -1
+    scalars[PANES] += 1
+
+
+def _carry(scalars: Array, page: int, key: int, stride: int, high_of: Array, high_free: Array, high: Array,
+           more: Any) -> bool:
+    """Add to the second number of a cell; False if there is no page for it."""
+    if more == 0:
+        return True
+    if high_of[page] < 0:
+        second = _unused(scalars, HIGH_USED, high_free)
+        if second < 0:
+            return False
+        high_of[page] = second
+    high[high_of[page] * stride + key] += more
+    return True
+
+
+def _unused(scalars: Array, used: int, free: Array) -> Any:
+    """A page that is in no pane, or -1; `used` is the position of its two scalars."""
+    if scalars[used + 1]:
+        scalars[used + 1] -= 1
+        return np.int64(free[scalars[used + 1]])
+    if scalars[used] == free.shape[0]:
         return np.int64(-1)
-    scalars[USED] += 1
-    return scalars[USED] - 1
+    scalars[used] += 1
+    return scalars[used] - 1
 
 
-def _enter(table: Array, low: Any, key: int, cell: Any) -> None:
-    slot = _slot_of(table, low, key)
-    while table[slot]:
-        slot = (slot + 1) & (table.shape[0] - 1)
-    table[slot] = cell + 1
-
-
-def _slot_of(table: Array, low: Any, key: int) -> Any:
-    mixed = (np.uint64(low) ^ (np.uint64(key) * np.uint64(0xC2B2AE3D27D4EB4F))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(32)) * np.uint64(table.shape[0]) >> np.uint64(32))
-
-
-def _cell_of(table: Array, pane: Array, cell_group: Array, low: Any, key: int) -> Any:
-    slot = _slot_of(table, low, key)
-    while table[slot]:
-        cell = table[slot] - 1
-        if pane[cell] == low and cell_group[cell] == key:
-            return cell
-        slot = (slot + 1) & (table.shape[0] - 1)
-    return -1
-
-
-def _take_out(table: Array, pane: Array, cell_group: Array, cell: int) -> None:
-    """Remove a cell, and move those up that were pushed away from their place."""
-    mask = table.shape[0] - 1
-    hole = _slot_of(table, pane[cell], cell_group[cell])
-    while table[hole] != cell + 1:
-        hole = (hole + 1) & mask
-    slot = hole
-    while True:
-        slot = (slot + 1) & mask
-        if table[slot] == 0:
-            break
-        home = _slot_of(table, pane[table[slot] - 1], cell_group[table[slot] - 1])
-        if ((slot - home) & mask) >= ((slot - hole) & mask):
-            table[hole] = table[slot]
-            hole = slot
-    table[hole] = 0
+def _give_back(scalars: Array, position: int, free: Array, page: int) -> None:
+    free[scalars[position]] = page
+    scalars[position] += 1

@@ -24,6 +24,8 @@ AGAIN = 3
 """The value last shown for the group becomes an output row once more (its end edge)."""
 CLEAR = 4
 """The group is empty."""
+COPY = 5
+"""The group takes the state of another one."""
 
 
 def pane_schedule(
