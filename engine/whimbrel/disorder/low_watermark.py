@@ -95,13 +95,13 @@ class LowWatermark(WatermarkGenerator):
         self.late += self.counted(rows)
 
     def late_rows(self, maximum: int) -> Mapping[Any, int]:
-        return self.most(self.late, maximum)
+        return self.largest(self.late, maximum)
 
     def counted(self, rows: Batch) -> Array:
         """How many of these rows, at least one, each partition has."""
         return np.bincount(self._numbers(rows), minlength=len(self.late))
 
-    def most(self, rows: Array, maximum: int) -> Mapping[Any, int]:
+    def largest(self, rows: Array, maximum: int) -> Mapping[Any, int]:
         """The `maximum` partitions that have the most of these rows, of which each has so many."""
         found = np.flatnonzero(rows)
         if not len(found):

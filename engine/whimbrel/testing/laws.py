@@ -98,7 +98,7 @@ def latencies_are_answered_together(trial: Trial) -> None:
                              .at_latencies(*latencies), strict=True):
         late = replace(arrived, reference=_after_ingress(trial, partial(
             oracle.partitioned_ingress, reorder_latency=latency, late="drop", by="key", lag=5, every=2,
-            behind=latency)))
+            added=latency)))
         late.same(outcome(partial(lambda band: facts_from_table(band.collect()), band)),
                   f"reorder latency {latency} of {latencies} by key, inputs {arrived.inputs}")
 

@@ -14,7 +14,7 @@ from whimbrel.clock import INF, MIN_TIME, TickUnit, show_ticks
 from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.primitives.windows.row_latencies import find_latencies, find_latencies_behind
+from whimbrel.kernels.primitives.windows.row_latencies import find_latencies, find_latencies_after
 from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.chained_cells import ChainedCells
@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 NUMBER = ":latency"
 """The column that says of which latency a row is a result; no column of a user has such a name."""
 
-_latencies_of, _latencies_behind = Compiled(find_latencies), Compiled(find_latencies_behind)
+_latencies_of, _latencies_after = Compiled(find_latencies), Compiled(find_latencies_after)
 _NONE = frozen(np.empty(0, np.int64))
 _NO_GROUPS = frozen(np.empty(0, np.int32))
 _REMEMBERS_NONE = (_NONE, _NONE, _NONE, _NONE, _NONE)
@@ -173,7 +173,7 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
             self.newest = int(_latencies_of(batch.sync, self.newest, MIN_TIME, self.latencies, band, self.counts))
             self.watermark = self.newest
             return band
-        _latencies_behind(batch.sync, self.time.follow(batch).current, MIN_TIME, self.latencies, band, self.counts)
+        _latencies_after(batch.sync, self.time.follow(batch).current, MIN_TIME, self.latencies, band, self.counts)
         self.newest, self.watermark = self.time.newest, max(self.watermark, self.time.now)
         for number in range(int(band.max())):
             late = self.time.counted(batch.take(np.flatnonzero(band > number)))
@@ -201,7 +201,7 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         reached = self.watermark
         passed = reached if reached in (INF, MIN_TIME) else max(reached - int(self.latencies[number]), MIN_TIME)
         return SeenRows(self.newest, passed, int(self.counts[number + 1 :].sum()),
-                        lambda maximum: None if self.time is None else self.time.most(self.late[number], maximum))
+                        lambda maximum: None if self.time is None else self.time.largest(self.late[number], maximum))
 
     @property
     def cells(self) -> OpenPages | ChainedCells:

@@ -54,13 +54,14 @@ def ingress(arrivals: Iterable[Event], reorder_latency: int | None,
 
 def partitioned_ingress(arrivals: Iterable[Event | Punctuation], reorder_latency: int | None,
                         late: Literal["raise", "drop", "adjust"], *, by: str, lag: int | None = None,
-                        every: int = 1, behind: int = 0) -> Ingested:
+                        every: int = 1, added: int = 0) -> Ingested:
     """Rows and punctuations in arrival order, of partitions that the payload column `by` names.
 
     "Order, disorder and punctuation per partition; a global low watermark bounds all partitions, past and future":
     current[p] = max(current[p], hw[p] - L, punctuations of p, low watermark). With a `lag` the low watermark is the
     largest sync seen anywhere less the lag, "snapped DOWN to a multiple" of `every` "and put just before the row that
-    crosses it", and as much `behind` it as the latency of a band. What happens to late rows is as in :func:`ingress`.
+    crosses it". It is less by what is `added` for the latency of a band. What happens to late rows is as in
+    :func:`ingress`.
     """
     answer = Ingested()
     currents: dict[Any, Time] = {}
@@ -74,7 +75,7 @@ def partitioned_ingress(arrivals: Iterable[Event | Punctuation], reorder_latency
             continue
         start, partition = arrival[0], arrival[2][by]
         if lag is not None:
-            answer.low = max(answer.low, (start - lag) // every * every - behind)
+            answer.low = max(answer.low, (start - lag) // every * every - added)
         currents[partition] = max(currents.get(partition, -INF), start - latency)
         refused = answer.dropped + answer.adjusted
         _apply_policy(row, arrival, max(currents[partition], answer.low), late, answer)

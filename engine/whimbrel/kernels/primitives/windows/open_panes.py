@@ -7,8 +7,8 @@ for many latencies, but rows come to it for the first of them, a pane has one pa
 
 A number of rows is one byte. Where it is larger, the page has a second one for how often that byte was full.
 
-Aggregates have a state for each cell of a page, of all rows up to its latency: a new page begins with those of the page
-of the latency before, and a row enters all pages of its latency and larger ones.
+Aggregates have a state for each cell of a page, of all rows up to its latency. A new page begins with the states of the
+page of the latency before. A row enters all pages of its latency and of larger ones.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from whimbrel.kernels.primitives.windows.panes import ADD, CLEAR, COPY, EMIT
 Array = np.ndarray[Any, Any]
 
 PANES, USED, FREE, HIGH_USED, HIGH_FREE, NEXT = range(6)
-"""Positions in the array of scalars: open panes; pages that were ever used, and those on the list of free ones; the
-same for second pages; the group to go on with when a pane is closed in parts."""
+"""Positions in the array of scalars. Open panes. Pages that were ever used, and those on the list of free ones. The
+same for second pages. The group with which closing a pane resumes."""
 FULL = 256
 """Rows for which the second page counts one."""
 

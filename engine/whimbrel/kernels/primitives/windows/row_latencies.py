@@ -42,7 +42,7 @@ def find_latencies(sync: Array, newest: int, earliest: int, latencies: Array, ba
     return newest
 
 
-def find_latencies_behind(sync: Array, newest: Array, earliest: int, latencies: Array, band: Array,
+def find_latencies_after(sync: Array, newest: Array, earliest: int, latencies: Array, band: Array,
                           rows: Array) -> None:
     """As :func:`find_latencies`, with the time from which the lateness of each row counts."""
     for row in range(sync.shape[0]):
