@@ -33,6 +33,7 @@ def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: Aggre
     state = ", ".join(f"state{field}" for field in fields)
     columns = range(len(steps.init) if part is AggregatePhase.MERGED else steps.inputs)
     shown = outputs(steps, part)
+    seen = into("shown", "group", shown)
     entering = _row("value", "row", steps, part, "start")
     lines = [
         comment(f"Replays a schedule of operations on the {_OF[part]} of {aggregate.name}."),
@@ -71,11 +72,9 @@ def replay_function(aggregate: Aggregate, steps: AggregateFunctions, part: Aggre
         "            to = target[step]",
         *_show(steps, part),
         "            if shown_valid.shape[0]:",
-        f"                {into('shown', 'group', shown)} = {into('out', 'to', shown)}",
-        "                shown_valid[group] = out_valid[to]",
+        f"                {seen}, shown_valid[group] = {into('out', 'to', shown)}, out_valid[to]",
         "        elif operation == 3:  # what was shown ends",
-        f"            {into('out', 'target[step]', shown)} = {into('shown', 'group', shown)}",
-        "            out_valid[target[step]] = shown_valid[group]",
+        f"            {into('out', 'target[step]', shown)}, out_valid[target[step]] = {seen}, shown_valid[group]",
         "        elif operation == 5:  # the state is that of another group",
         f"            {into('state', 'group', fields)} = {into('state', 'index(which[step])', fields)}",
         "        else:  # the group is empty",

@@ -32,8 +32,8 @@ Array = np.ndarray[Any, Any]
 _add, _close = Compiled(add_to_pages), Compiled(close_pages)
 _NO_KINDS = np.empty(0, np.int8)
 _PANES_AT_FIRST, _GROUPS_AT_FIRST, _HIGH_AT_FIRST = 64, 16, 4
-_ROUND = 8
-"""The cells of a page are a multiple of this, and grow by this part at least."""
+_ROUND, _GROWTH = 8, 32
+"""The cells of a page are a multiple of the one, and grow by such a part at least."""
 _MOST_IN_PAGES, _DENSE = 1 << 20, 8
 """More cells than this stand in pages only if at least one of so many has rows."""
 
@@ -121,7 +121,7 @@ class OpenPages:
         self.groups = groups
         if groups <= self.stride:
             return
-        longer = max(groups, self.stride + self.stride // _ROUND)
+        longer = max(groups, self.stride + self.stride // _GROWTH)
         stride = -(-longer // _ROUND) * _ROUND
         before = np.arange(len(self.rows) if self.adds else 0)
         pages, keys = np.divmod(before, self.stride)
