@@ -176,6 +176,25 @@ def test_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
         wb.read_parquet("az://box/log.parquet", time="at")
 
 
+@pytest.mark.parametrize(("address", "what", "hint"), [
+    ("gs://anonymous@box/x.csv?endpoint_override=127.0.0.1:1&scheme=http&retry_limit_seconds=1",
+     r"The server of 'gs://box/x\.csv' does not answer: .*Could not connect to server\.$", "Check the endpoint"),
+    ("gs://box/x.csv?retry_limit_seconds=1", r"There are no credentials for 'gs://box/x\.csv'",
+     "GOOGLE_APPLICATION_CREDENTIALS"),
+    ("abfss://box@account.dfs.core.windows.net/x.csv",
+     r"There are no credentials for 'abfss://account\.dfs\.core\.windows\.net/box/x\.csv'", "az login"),
+    ("az://box/x.csv", r"There are no credentials for 'az://box/x\.csv'", "AZURE_STORAGE_ACCOUNT_KEY"),
+])
+def test_stores_of_google_and_azure_that_do_not_answer_or_lack_credentials(
+        monkeypatch: pytest.MonkeyPatch, address: str, what: str, hint: str) -> None:
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "account")
+    for name in ("AZURE_STORAGE_ACCOUNT_KEY", "GOOGLE_APPLICATION_CREDENTIALS"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SourceError, match=what) as caught:
+        wb.read_csv(address, time="at")
+    assert hint in caught.value.hint
+
+
 def test_a_file_address_is_a_path(tmp_path: Path) -> None:
     (tmp_path / "a b.csv").write_text("at,x\n1,2\n")
     assert wb.read_csv((tmp_path / "a b.csv").as_uri(), time="at").collect().num_rows == 1

@@ -11,6 +11,10 @@ _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|InvalidAccessKey|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch|"
     r"HTTP Error 40[137]|HTTP status 40[13]|Forbidden|Unauthorized|PERMISSION_DENIED|AuthenticationFailed|"
     r"AuthorizationFailure|EXPIRED_TOKEN|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION", re.IGNORECASE)
+_NO_CREDENTIALS = re.compile(r"OAuth2 access token|AuthenticationException|CredentialUnavailable|default credentials")
+_CREDENTIALS = {
+    "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to the file of a key, or use gs://anonymous@bucket/... for public files.",
+    "abfs": "Use abfss://:KEY@account.blob.core.windows.net/container/..., or sign in with az login."}
 _NO_BUCKET = re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist|Bucket not found",
                         re.IGNORECASE)
 _NO_FILE = re.compile(r"Path does not exist|NO_SUCH_KEY|NoSuchKey|HTTP Error 4(04|10)|BlobNotFound|No such file")
@@ -41,6 +45,10 @@ def remote_failure(shown: str, error: BaseException, where: str) -> SourceError 
         rights = ("Use a key with the permissions s3:GetObject and, for folders and patterns, s3:ListBucket."
                   if scheme == "s3" else "Check the user, key or token, and its permissions.")
         return SourceError(f"The server denied access to {shown!r}.", where=where, hint=rights)
+    if _NO_CREDENTIALS.search(said):
+        return SourceError(f"There are no credentials for {shown!r}.", where=where,
+                           hint=_CREDENTIALS.get("abfs" if scheme in {"abfs", "abfss"} else scheme,
+                                                 "Set AZURE_STORAGE_ACCOUNT_KEY, or sign in with az login."))
     if _NO_BUCKET.search(said):
         bucket = shown.partition("://")[2].partition("/")[0]
         return SourceError(f"There is no bucket {bucket!r}.", where=where,
@@ -63,5 +71,6 @@ def unknown_failure(shown: str, error: BaseException, where: str) -> SourceError
 
 def _cause(error: BaseException) -> str:
     text = " ".join(str(error).split())
+    text = text.partition(" with a last message of ")[2].partition(" error_info")[0] or text  # of Google's client
     text = without_secrets(text.partition("Details: ")[2] or text)
     return text.removeprefix("<urlopen error ").rstrip(".>")[:160]

@@ -160,11 +160,10 @@ def _place(address: str, filesystem: Any, where: str) -> _Place:
         raise
     except Exception as error:  # noqa: BLE001 - file systems of fsspec raise what their libraries do
         raise unknown_failure(shown_address(address), error, where) from None
-    if scheme in ("abfs", "abfss"):  # container@account is no secret
-        user, _, host = bucket.rpartition("@")
-        root = f"{scheme}://{user.partition(':')[0]}@{host}/"
-        return _Place(system, "/".join(filter(None, (base, inside))), root, scheme)
-    return _Place(system, "/".join(filter(None, (base, inside))), f"{scheme}://", scheme)
+    path = "/".join(filter(None, (base.rstrip("/"), inside)))
+    host = bucket.rpartition("@")[2]  # of Azure, where the path begins with the container
+    account = f"{host}/" if scheme in {"abfs", "abfss"} else ""
+    return _Place(system, path, f"{scheme}://{account}", scheme)
 
 
 def _of_bucket(scheme: str, bucket: str, query: str, where: str) -> tuple[fs.FileSystem, str]:
