@@ -11,6 +11,7 @@ _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|InvalidAccessKey|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch|"
     r"HTTP Error 40[137]|HTTP status 40[13]|Forbidden|Unauthorized|PERMISSION_DENIED|AuthenticationFailed|"
     r"AuthorizationFailure|EXPIRED_TOKEN|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION", re.IGNORECASE)
+_CURL = re.compile(r"^.*CURL error \[\d+\]=")
 _NO_CREDENTIALS = re.compile(r"OAuth2 access token|AuthenticationException|CredentialUnavailable|default credentials")
 _CREDENTIALS = {
     "gs": "Set GOOGLE_APPLICATION_CREDENTIALS to the file of a key, or use gs://anonymous@bucket/... for public files.",
@@ -72,5 +73,6 @@ def unknown_failure(shown: str, error: BaseException, where: str) -> SourceError
 def _cause(error: BaseException) -> str:
     text = " ".join(str(error).split())
     text = text.partition(" with a last message of ")[2].partition(" error_info")[0] or text  # of Google's client
+    text = _CURL.sub("", text)
     text = without_secrets(text.partition("Details: ")[2] or text)
     return text.removeprefix("<urlopen error ").rstrip(".>")[:160]

@@ -90,7 +90,8 @@ class SqlQuery(ColumnarSource):
                     with cursor.fetch_record_batch() as result:
                         yield result
             except Exception as error:
-                if type(error).__module__.startswith("adbc_driver_manager") or isinstance(error, pa.ArrowException):
+                if type(error).__module__.startswith("adbc_driver_manager") or isinstance(
+                        error, pa.ArrowException | OSError):
                     raise _failure(error, self._where) from None
                 raise
 
