@@ -15,6 +15,7 @@ from bokeh.models import CustomJS, Range1d
 from panel.io.resources import LOCAL_DIST
 from panel.io.state import set_curdoc
 
+from whimbrel_workbench.app.desk_screen import DeskScreen
 from whimbrel_workbench.app.run_controls import RunControls
 from whimbrel_workbench.controls import KeySelector, RunPanel, facts_html
 from whimbrel_workbench.controls.run_panel import CSS
@@ -59,11 +60,14 @@ class BrowserSession:
         self._changing = threading.Lock()
         self._sharing: dict[str, str] = {}
         self._axes: dict[tuple[str, str], Range1d] = {}
-        self._run = RunPanel(shared.control if control else None)
+        controls = control and bool(dashboard.views)
+        self._run = RunPanel(shared.control if controls else None)
         self._keys = KeySelector(self._choose)
         names = [name for row in dashboard.layout.rows for name in row]
-        self._controls = RunControls(shared, document, names) if control else None
-        self._screens = {name: ViewPanel(on_view=partial(self._link, name), host=self._host(name)) for name in names}
+        queries = [name for name in names if name in dashboard.views]
+        self._controls = RunControls(shared, document, queries) if controls else None
+        self._screens = {name: ViewPanel(on_view=partial(self._link, name), host=self._host(name)) for name in queries}
+        self._desks = {name: DeskScreen(dashboard.desks[name], document) for name in names if name in dashboard.desks}
         # Of a kind that is not drawn: each frame changes them, and a drawn model would be laid out again each time.
         self._sent, self._drawn = (Range1d(tags=[0]) for _ in range(2))
         self._sent.js_on_change("tags", CustomJS(args={"sent": self._sent, "drawn": self._drawn}, code=_DRAWN))
@@ -135,8 +139,9 @@ class BrowserSession:
         steering = self._controls.panel if self._controls else pn.Column(visible=False)
         sources = Text(_sources_html(dashboard), stylesheets=[CSS], margin=0, sizing_mode="stretch_width")
         parts = [self._run.head, self._run.buttons, steering, self._run.facts, self._keys.panel, sources]
-        for name, screen in self._screens.items():
-            below = self._controls.below(name) if self._controls else []
+        for name in (name for row in dashboard.layout.rows for name in row):
+            below = self._controls.below(name) if self._controls and name in self._screens else []
+            screen = self._desks[name] if name in self._desks else self._screens[name]
             parts.append(pn.Column(screen.panel, *below, sizing_mode="stretch_width", margin=0))
         with self._document.models.freeze():  # else all models are walked through once more with every part
             for part in parts:
@@ -168,6 +173,9 @@ def _sources_html(dashboard: Dashboard) -> str:
     for asked in dashboard.views.values():
         for name, facts in source_facts(asked.query).items():
             found.setdefault(name, {}).update(facts)
+    for view in dashboard.desks.values():
+        for name in view.desk.sources:
+            found.setdefault(name, {})
     return "".join(f"<h3>{escape(name)}</h3>{facts_html(tuple(facts.items()))}" for name, facts in found.items())
 
 

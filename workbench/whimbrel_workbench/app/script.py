@@ -17,6 +17,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from whimbrel.errors import WhimbrelError
 from whimbrel_workbench import page
+from whimbrel_workbench.desk_view import DeskView
 from whimbrel_workbench.live_view import LiveView
 from whimbrel_workbench.workspace import Dashboard, gathered
 
@@ -106,10 +107,10 @@ class _Shown(DisplayHook):
             format_display_data(result)  # type: ignore[no-untyped-call]
 
 
-def _run(cells: Iterable[Cell], path: Path) -> tuple[str, list[tuple[str, LiveView | Dashboard]]]:
+def _run(cells: Iterable[Cell], path: Path) -> tuple[str, list[tuple[str, LiveView | DeskView | Dashboard]]]:
     """Title, and what was shown under which heading."""
     title, heading = path.stem, ""
-    shown: list[tuple[str, LiveView | Dashboard]] = []
+    shown: list[tuple[str, LiveView | DeskView | Dashboard]] = []
     shell = InteractiveShell.instance(displayhook_class=_Shown, colors="nocolor")
     shell.user_ns |= {"__name__": "__main__", "__file__": str(path)}
     sys.path.insert(0, str(path.resolve().parent))

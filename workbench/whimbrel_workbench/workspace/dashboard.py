@@ -11,7 +11,9 @@ from typing import Any
 from whimbrel.errors import PlanError
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.stream import LatencyBands, Stream
+from whimbrel.stream.desk import Desk
 from whimbrel_workbench import page
+from whimbrel_workbench.desk_view import DeskView
 from whimbrel_workbench.frames import Options
 from whimbrel_workbench.frames.options import check_redraws
 from whimbrel_workbench.live_view import LiveView
@@ -33,6 +35,7 @@ class Asked:
 
 
 Query = Stream | LatencyBands | ProgressiveQuery | LiveView | Asked
+Shown = Query | Desk | DeskView
 
 
 class Dashboard:
@@ -45,8 +48,8 @@ class Dashboard:
     title : str
         What stands on top of the page.
     views : mapping of str to query, or sequence of queries
-        Streams, latency bands or progressive queries, or their ``view(...)``, by their headings. Without names they are
-        named after their columns.
+        Streams, latency bands, progressive queries or desks, or their ``view(...)``, by their headings. Without names
+        they are named after their columns. A desk is shown as it runs: the dashboard does not start it.
     rows : sequence of names or of sequences of names, or path, optional
         Where the views stand, from top to bottom, or the file of a saved layout. A view that no row names is not
         shown. Default: the first view spans the page, the others stand in pairs.
@@ -67,7 +70,7 @@ class Dashboard:
     Layout(rows=(('by window',), ('newest',)))
     """
 
-    def __init__(self, title: str, views: Mapping[str, Query] | Sequence[Query], *,
+    def __init__(self, title: str, views: Mapping[str, Shown] | Sequence[Shown], *,
                  rows: Iterable[str | Iterable[str]] | FilePath | None = None, redraws_per_s: float = 4.0) -> None:
         check_redraws(redraws_per_s)
         self.title = title
@@ -75,8 +78,10 @@ class Dashboard:
         if not named:
             raise PlanError("A dashboard must have at least one view.", where=f"Dashboard({title!r})",
                             hint="Pass views=[query].")
-        self.views = {name: _asked(query) for name, query in named.items()}
-        names = list(self.views)
+        self.views = {name: _asked(query) for name, query in named.items() if not isinstance(query, Desk | DeskView)}
+        self.desks = {name: shown if isinstance(shown, DeskView) else DeskView(shown)
+                      for name, shown in named.items() if isinstance(shown, Desk | DeskView)}
+        names = list(named)
         self.layout = (Layout.load(rows, names) if isinstance(rows, str | os.PathLike)
                             else Layout.of(names, rows))
         self._redraws_per_s = redraws_per_s
@@ -86,7 +91,7 @@ class Dashboard:
         return {"text/plain": repr(self)}, {}
 
     def __repr__(self) -> str:
-        return f"<Dashboard {self.title!r}: {', '.join(self.views)}>"
+        return f"<Dashboard {self.title!r}: {', '.join([*self.views, *self.desks])}>"
 
     def save(self, path: FilePath) -> None:
         """Save the layout, for ``Dashboard(rows=path)``."""
@@ -103,7 +108,7 @@ class Dashboard:
                       redraws_per_s=self._redraws_per_s, pause_unwatched=pause_unwatched)
 
 
-def gathered(title: str, shown: Iterable[tuple[str, LiveView | Dashboard]]) -> Dashboard:
+def gathered(title: str, shown: Iterable[tuple[str, LiveView | DeskView | Dashboard]]) -> Dashboard:
     """Combine views and dashboards into one dashboard, in their order.
 
     Each has the heading above it.
@@ -113,12 +118,13 @@ def gathered(title: str, shown: Iterable[tuple[str, LiveView | Dashboard]]) -> D
     parts = list(shown)
     if len(parts) == 1 and isinstance(parts[0][1], Dashboard):
         return parts[0][1]
-    views: dict[str, Query] = {}
+    views: dict[str, Shown] = {}
     rows: list[list[str]] = []
     for heading, part in parts:
         if isinstance(part, Dashboard):
-            names = {name: _unused(name, views) for name in part.views}
-            views |= {names[name]: asked for name, asked in part.views.items()}
+            parts_of: dict[str, Shown] = {**part.views, **part.desks}
+            names = {name: _unused(name, views) for name in parts_of}
+            views |= {names[name]: each for name, each in parts_of.items()}
             rows += [[names[name] for name in row] for row in part.layout.rows]
         else:
             name = _unused(heading or _words(part), views)
@@ -142,15 +148,17 @@ def _asked(query: Query) -> Asked:
                             where="Dashboard(...)", hint="Pass a stream, or stream.view(...).")
 
 
-def _named(queries: Iterable[Query]) -> dict[str, Query]:
+def _named(queries: Iterable[Shown]) -> dict[str, Shown]:
     """Queries by the words that say what they show."""
-    named: dict[str, Query] = {}
+    named: dict[str, Shown] = {}
     for query in queries:
         named[_unused(_words(query), named)] = query
     return named
 
 
-def _words(query: Query) -> str:
+def _words(query: Shown) -> str:
+    if isinstance(query, Desk | DeskView):
+        return "desk"
     asked = _asked(query)
     columns = columns_of(asked.query, asked.options)
     return (columns.value or "rows") + (f" by {', '.join(columns.keys)}" if columns.keys else "")
