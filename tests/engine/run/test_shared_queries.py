@@ -16,6 +16,7 @@ import whimbrel as wb
 from whimbrel.kernels import tier
 from whimbrel.run import source_reader
 from whimbrel.run.desk.sharing import shared_groups
+from whimbrel.run.desk.sharing.shared_aggregate import SharedAggregateKernel
 
 col = wb.col
 Shape = Callable[[wb.Stream], wb.Stream]
@@ -196,3 +197,78 @@ def run_program(latency: int, data: st.DataObject, first: list[Shape]) -> None:
             program.check(name)
             assert program.desk[name].state == "finished"
         program.desk.stop()
+
+
+def kernels(desk: wb.Desk) -> list[SharedAggregateKernel]:
+    return [kernel for kernel in desk._loop.session.pipeline.kernels if isinstance(kernel, SharedAggregateKernel)]
+
+
+def test_an_overflow_of_one_query_is_not_that_of_another() -> None:
+    log = wb.from_arrow({"at": [0, 1, 2, 11], "x": [2**62, 2**62, 5, 5]}, time="at", name="events")
+    desk = wb.desk(log)
+    desk.add("small", log.where(col.x < 9).tumbling_window(10).aggregate(total=wb.sum(col.x)))
+    desk.add("all", log.tumbling_window(10).aggregate(total=wb.sum(col.x)))
+    desk.add("reader", desk.stream("all").where(col.total > 0))
+    desk.run()
+    assert len(kernels(desk)) == 1
+    assert desk["small"].table["total"].to_pylist() == [5, 5]
+    assert (desk["small"].state, desk["all"].state, desk["reader"].state) == ("finished", "failed", "failed")
+    assert "sum" in str(desk["all"].error)
+    desk.remove("reader")
+    desk.remove("all")
+    desk.remove("small")
+    assert kernels(desk) == []
+
+
+def test_sets_of_keys_share_groups_where_these_are_few() -> None:
+    rng = np.random.default_rng(3)
+    table = {"at": np.arange(4_000), **{name: rng.integers(0, upto, 4_000)
+                                        for name, upto in (("a", 3), ("b", 4), ("c", 4_000))}}
+    log = wb.from_arrow(table, time="at", name="events")
+    windows = log.tumbling_window(2_000)
+    asked = {"none": windows, "a": windows.group_by("a"), "b": windows.group_by("b"), "ab": windows.group_by("a", "b")}
+    desk = wb.desk(log)
+    for name, query in asked.items():
+        desk.add(name, query.aggregate(n=wb.count()))
+    desk.run(rows=1_000)
+    assert [kernel.groupings for kernel in kernels(desk)] == [[4]]
+    desk.add("c", windows.group_by("c").aggregate(n=wb.count()))
+    desk.run(rows=1_000)
+    assert [kernel.groupings for kernel in kernels(desk)] == [[1, 1, 1, 1, 1]]
+    desk.run()
+    for name, query in asked.items():
+        assert rows_of(desk[name].table) == rows_of(query.aggregate(n=wb.count()).collect())
+
+
+def test_a_query_of_which_no_row_is_does_nothing() -> None:
+    log = wb.from_arrow({"at": range(100), "port": [53] * 100}, time="at", name="events")
+    desk = wb.desk(log)
+    for port in range(1_000):
+        desk.add(f"{port}", log.where(col.port == port).tumbling_window(10).aggregate(n=wb.count()))
+    desk.run()
+    kernel, = kernels(desk)
+    assert kernel.left_rows == 10
+    assert desk["53"].table["n"].to_pylist() == [10] * 10
+    assert desk["54"].table.num_rows == 0
+    shared = desk["54"].shared
+    assert shared is not None
+    assert shared.kernels == []
+
+
+def test_budgets_parameters_and_failing_conditions_stay_outside() -> None:
+    log = wb.from_arrow({"at": range(9), "x": range(9)}, time="at", name="events")
+    desk = wb.desk(log)
+
+    def counts(rows: wb.Stream) -> wb.Stream:
+        return rows.tumbling_window(5).aggregate(n=wb.count())
+
+    desk.add("budget", counts(log), budget=wb.Budget(rows=1_000))
+    desk.add("parameter", counts(log.where(col.x > wb.parameter("p", 3))))
+    desk.add("fails", counts(log.where(col.x * 2 > 3)))
+    desk.add("floats", log.tumbling_window(5).aggregate(total=wb.sum(col.x * 0.5)))
+    desk.add("shared", counts(log))
+    desk.run()
+    assert [name for name in desk if desk[name].shared is not None] == ["shared"]
+    assert desk["budget"].table.equals(desk["shared"].table)
+    assert "shared aggregate(count())" in desk.explain()
+    assert {row.rows_in for row in desk.cost.queries} == {9}
