@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,15 @@ def main() -> None:
     if arguments.json:
         command = " ".join(["python -m bench", *arguments.names, *["--quick"] * arguments.quick,
                             *["--expressions"] * arguments.expressions])
-        arguments.json.write_text(json.dumps({"command": command, "machine": machine, "rows": rows}, indent=1) + "\n")
+        found = {"command": command, "commit": commit(), "machine": machine, "rows": rows}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def commit() -> str:
+    """The state of the source that the figures are of; `dirty` means that files were changed after it."""
+    asked = ["git", "describe", "--always", "--dirty"]
+    found = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def kernels() -> str:
