@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.batch import Batch, Mask
+from whimbrel.batch import Batch, Column, Mask, Schema
 from whimbrel.kernels import PrefetchingStorage
 
 Array = np.ndarray[Any, Any]
@@ -14,6 +14,7 @@ Array = np.ndarray[Any, Any]
 _BATCH_ROWS = 65_536
 _SPARSE = 4
 _SORTED = PrefetchingStorage()
+_NO_COLUMNS = Schema(())
 _NONE_REMOVED: Mask = np.empty(0, np.bool_)
 
 
@@ -145,7 +146,7 @@ def _picked(batches: list[Batch], ends: Array, indices: Array) -> list[Batch]:
     """Rows by their place in batches put end to end, of which no more are put together than needed."""
     steps = range(0, len(indices), _BATCH_ROWS)
     if len(indices) * _SPARSE > ends[-1]:  # memory that is asked for at once is had sooner than piece by piece
-        whole = _rows_of(Batch.concat(batches), indices)
+        whole = _gathered(batches, indices)
         return [whole.slice(start, start + _BATCH_ROWS) for start in steps]
     out = []
     for start in steps:
@@ -157,6 +158,17 @@ def _picked(batches: list[Batch], ends: Array, indices: Array) -> list[Batch]:
             begin = 0
         out.append(_rows_of(Batch.concat(between), some - begin))
     return out
+
+
+def _gathered(batches: list[Batch], indices: Array) -> Batch:
+    """Rows by their place in batches put end to end, column by column: each uses the memory of the one before."""
+    if len(batches) == 1 or _follow_each_other(indices):
+        return _rows_of(Batch.concat(batches), indices)
+    timeline = Batch.concat([batch.computed(_NO_COLUMNS, ()) for batch in batches]).take(indices, _SORTED)
+    columns = [Column(parts[0].type, timeline.sync) if all(map(Batch.is_time, batches, parts))
+               else Column.concat(parts).take(indices, _SORTED)
+               for parts in zip(*[batch.columns for batch in batches], strict=True)]
+    return timeline.computed(batches[0].schema, tuple(columns))
 
 
 def _cut_out(batches: list[Batch], indices: Array) -> tuple[list[Batch], Array]:
@@ -174,7 +186,10 @@ def _cut_out(batches: list[Batch], indices: Array) -> tuple[list[Batch], Array]:
 
 def _rows_of(batch: Batch, rows: Array) -> Batch:
     """Rows of a batch; without copying where they follow each other."""
-    start, length = int(rows[0]), len(rows)
-    if rows[-1] - start == length - 1 and (rows[1:] > rows[:-1]).all():
-        return batch.slice(start, start + length)
+    if _follow_each_other(rows):
+        return batch.slice(int(rows[0]), int(rows[-1]) + 1)
     return batch.take(rows, _SORTED)
+
+
+def _follow_each_other(rows: Array) -> bool:
+    return bool(rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all())
