@@ -14,6 +14,7 @@ from pyiceberg.types import LongType, StringType
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
+from tests.engine.connect.s3_server import SECRET, s3_server
 from whimbrel import col
 from whimbrel.errors import MissingExtraError, PlanError, SinkError, SourceError
 
@@ -131,6 +132,10 @@ def test_a_snapshot_that_expired_or_lost_files_is_named(tmp_path: Path, table: A
     next((tmp_path / "lake").rglob("day=2024-01-02/*.parquet")).unlink()
     with pytest.raises(SourceError, match=r"Snapshot \d+ of .* needs files that were removed, such as '0"):
         wb.read_iceberg(table, time="at")
+    for file in (tmp_path / "lake").rglob("*.avro"):
+        file.unlink()
+    with pytest.raises(SourceError, match=r"'.*sales\.t' cannot be read as an Iceberg table"):
+        wb.read_iceberg(table, time="at")
 
 
 def batch(first: int, stop: int) -> pa.RecordBatch:
@@ -232,3 +237,22 @@ def test_what_a_sink_cannot_use_is_named(tmp_path: Path) -> None:
         wb.sinks.iceberg(5)
     with pytest.raises(SinkError, match=r"partition_by must name columns of the result, got 'day'"):
         opened(tmp_path, partition_by=["day"])
+
+
+def test_a_table_of_a_bucket_is_written_read_and_followed_without_showing_its_key(tmp_path: Path) -> None:
+    with s3_server() as server:
+        server.client.create_bucket(Bucket="lake")
+        catalog = properties(tmp_path) | {
+            "warehouse": "s3://lake/w", "s3.endpoint": f"http://{server.endpoint}", "s3.access-key-id": "ann",
+            "s3.secret-access-key": SECRET, "s3.region": "us-east-1"}
+        run = wb.from_arrow({"at": [1, 2], "x": [3, 4]}, time="at").start(
+            sink=wb.sinks.iceberg("s.t", catalog), checkpoints=wb.Checkpoints(tmp_path / "state"))
+        assert run.wait(PATIENCE_S)
+        log = wb.read_iceberg("s.t", catalog, time="at")
+        assert log.select("x").collect()["x"].to_pylist() == [3, 4]
+        feed = wb.feeds.iceberg("s.t", catalog, time="start", end="end", every=0.02)
+        with feed.start() as followed:
+            until(lambda: followed.metrics.rows == 2)
+        assert SECRET not in repr(log.node.op.paths) + str(log.explain()) + str(log.node.op.stamp()) + feed.explain()
+        assert not any(SECRET.encode() in path.read_bytes() for path in (tmp_path / "state").rglob("*")
+                       if path.is_file())

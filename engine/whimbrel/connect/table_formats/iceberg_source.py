@@ -20,9 +20,10 @@ from whimbrel.connect.table_formats.iceberg_table import (
     opened_iceberg,
     shown_table,
     snapshot_of,
+    unreadable,
 )
 from whimbrel.connect.table_formats.partition_values import PartitionValues
-from whimbrel.errors import SourceError
+from whimbrel.errors import SourceError, WhimbrelError
 
 _FIELD_ID = b"PARQUET:field_id"
 
@@ -67,7 +68,13 @@ class IcebergSource(ParquetSource):
         snapshot = snapshot_of(opened, snapshot_id, timestamp, where)
         schema = opened.schema() if snapshot is None or snapshot.schema_id is None else (
             opened.schemas()[snapshot.schema_id])
-        files = [] if snapshot is None else _files_of(opened, snapshot, schema, time, where)
+        try:
+            files = [] if snapshot is None else _files_of(opened, snapshot, schema, time, where)
+        except WhimbrelError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the errors of a storage are those of its client
+            raise unreadable(shown, error, where, "Check the storage, its permissions and that no file was removed."
+                             ) from None
         if snapshot is None or not files:
             raise SourceError(f"{shown!r} has no rows.", where=where, hint="Use another snapshot, or write rows first.")
         self.snapshot_id: int = snapshot.snapshot_id

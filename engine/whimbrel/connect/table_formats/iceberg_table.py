@@ -86,8 +86,13 @@ def opened_iceberg(table: Any, catalog: Any, where: str) -> Any:
     except (library.exceptions.NoSuchTableError, library.exceptions.NoSuchNamespaceError):
         raise SourceError(f"There is no Iceberg table {shown!r} in the catalog.", where=where, hint=_WHAT) from None
     except Exception as error:  # noqa: BLE001 - each kind of catalog raises the errors of its client
-        raise SourceError(f"{shown!r} cannot be read as an Iceberg table: {_said(error)}", where=where,
-                          hint=_WHAT if catalog is not None else f"{_WHAT} A name needs catalog=.") from None
+        raise unreadable(shown, error, where, _WHAT if catalog is not None else f"{_WHAT} A name needs catalog=."
+                         ) from None
+
+
+def unreadable(shown: str, error: Exception, where: str, hint: str) -> SourceError:
+    """The error of a catalog, storage or file of metadata, without secrets."""
+    return SourceError(f"{shown!r} cannot be read as an Iceberg table: {_said(error)}", where=where, hint=hint)
 
 
 def snapshot_of(table: Any, snapshot: int | None, timestamp: str | datetime | None, where: str) -> Any:
