@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from whimbrel.expr import SQL_FUNCTIONS
+from whimbrel.sql.method_functions import METHODS
 
 FUNCTIONS: Final = (
-    *SQL_FUNCTIONS,
+    *SQL_FUNCTIONS, *(name for name in METHODS if name != "dayofweek_iso"), "isodow",
     "abs", "btrim", "ceil", "coalesce", "concat", "contains", "cos", "date_diff", "date_part", "date_trunc",
     "end_time", "ends_with", "exp", "extract", "floor", "floor_div", "floor_mod", "greatest", "if", "least", "left",
     "length", "ln", "log", "lower", "lpad", "ltrim", "mod", "nullif", "pi", "position", "power", "regexp_extract",

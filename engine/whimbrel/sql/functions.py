@@ -16,6 +16,7 @@ from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.manual_functions import manual_function, predicate
+from whimbrel.sql.method_functions import method_function
 from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.text_functions import literal_text, literal_whole, text_function
@@ -66,6 +67,8 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     if (found := text_function(node, scope, scalar)) is not None:
         return found
     if (found := _by_table(node, scope, scalar)) is not None:
+        return found
+    if (found := method_function(node, scope, scalar)) is not None:
         return found
     match node:
         case exp.Floor() | exp.Ceil():

@@ -126,6 +126,12 @@ def test_texts_to_integers(type_: pa.DataType) -> None:
     assert both(col.x.str.to_integer(), x=pa.array(TEXTS * 2, type_)) == [plain(text) for text in TEXTS * 2]
 
 
+@pytest.mark.parametrize("type_", (pa.string(), pa.large_string()))
+def test_length_of_texts(type_: pa.DataType) -> None:
+    assert both(col.x.str.length(), x=pa.array(TEXTS * 2, type_)) == [
+        None if text is None else len(text) for text in TEXTS * 2]
+
+
 @pytest.mark.parametrize("unit", ("s", "us", "ns"))
 @pytest.mark.parametrize("form", ("%Y-%m-%d %H:%M:%S", "%F %T"))
 def test_texts_to_times(unit: str, form: str) -> None:

@@ -1,6 +1,7 @@
 """Read integers and times of the bytes of a string column.
 
-A loop decides on most texts and leaves the others open, which a slower function reads.
+A loop decides on most texts and leaves the others open, which a slower function reads. Places are unsigned: numba asks
+of others whether they count from the end.
 """
 
 from __future__ import annotations
@@ -25,21 +26,23 @@ def read_integers(data: Array, offsets: Array, values: Array, state: Array) -> i
     left = 0
     for row in range(values.shape[0]):
         at, stop = np.int64(offsets[row]), np.int64(offsets[row + 1])
-        negative = at < stop and data[at] == 45
-        if at < stop and (data[at] == 45 or data[at] == 43):
+        negative = at < stop and data[np.uint64(at)] == 45
+        if at < stop and (data[np.uint64(at)] == 45 or data[np.uint64(at)] == 43):
             at += 1
-        digits, value, right = stop - at, np.int64(0), at < stop
+        digits, value, worst = stop - at, np.uint64(0), np.uint64(0)
         while at < stop:
-            digit = np.int64(data[at]) - 48
-            right &= 0 <= digit <= 9
-            value = value * 10 + digit
+            digit = np.uint64(data[np.uint64(at)]) - np.uint64(48)
+            worst = max(worst, digit)
+            value = value * np.uint64(10) + digit
             at += 1
-        values[row] = -value if negative else value
-        if right and digits > SAFE_DIGITS:
+        values[row] = -np.int64(value) if negative else np.int64(value)
+        if digits == 0 or worst > np.uint64(9):
+            state[row] = NO
+        elif digits > SAFE_DIGITS:
             state[row] = OPEN
             left += 1
         else:
-            state[row] = YES if right else NO
+            state[row] = YES
     return left
 
 
@@ -65,14 +68,14 @@ def read_times(data: Array, offsets: Array, steps: Array, per_second: int, years
         for number in range(steps.shape[0]):
             step = steps[number]
             if step < 256:
-                if at >= stop or data[at] != step:
+                if at >= stop or data[np.uint64(at)] != step:
                     right = False
                     break
                 at += 1
             elif step == FRACTION:
                 digits = 0
-                while at < stop and digits < 9 and 48 <= data[at] <= 57:
-                    nanos = nanos * 10 + np.int64(data[at]) - 48
+                while at < stop and digits < 9 and 48 <= data[np.uint64(at)] <= 57:
+                    nanos = nanos * 10 + np.int64(data[np.uint64(at)]) - 48
                     at += 1
                     digits += 1
                 if digits == 0:
@@ -82,10 +85,10 @@ def read_times(data: Array, offsets: Array, steps: Array, per_second: int, years
                     nanos *= 10
                     digits += 1
             elif step == OFFSET:
-                if at + 5 > stop or (data[at] != 43 and data[at] != 45):
+                if at + 5 > stop or (data[np.uint64(at)] != 43 and data[np.uint64(at)] != 45):
                     right = False
                     break
-                colon = 1 if data[at + 3] == 58 else 0
+                colon = 1 if data[np.uint64(at + 3)] == 58 else 0
                 if at + 5 + colon > stop:
                     right = False
                     break
@@ -93,7 +96,7 @@ def read_times(data: Array, offsets: Array, steps: Array, per_second: int, years
                 if not (0 <= hours <= 13 and 0 <= minutes <= 59):
                     right = False
                     break
-                shift = (hours * 60 + minutes) * (60 if data[at] == 43 else -60)
+                shift = (hours * 60 + minutes) * (60 if data[np.uint64(at)] == 43 else -60)
                 at += 5 + colon
             else:
                 width = 4 if step == YEAR else 2
@@ -136,7 +139,7 @@ def read_times(data: Array, offsets: Array, steps: Array, per_second: int, years
 
 def two_digits(data: Array, at: Any) -> Any:
     """The number of two digits; below 0 where a byte is none."""
-    tens, ones = np.int64(data[at]) - 48, np.int64(data[at + 1]) - 48
+    tens, ones = np.int64(data[np.uint64(at)]) - 48, np.int64(data[np.uint64(at + 1)]) - 48
     return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else np.int64(-1000)
 
 

@@ -14,7 +14,6 @@ from whimbrel.kernels.primitives.strings.text_values import (
     MONTH,
     SECOND,
     YEAR,
-    days_since_1970,
 )
 
 Array = np.ndarray[Any, Any]
@@ -43,19 +42,11 @@ def write_times(ticks: Array, per_second: int, steps: Array, texts: Array) -> No
         second = seconds - days * 86_400
         if days != known:
             known = days
-            year = 1970 + days * 400 // 146_097
-            while days_since_1970(year, 1, 1) > days:
-                year -= 1
-            while days_since_1970(year + 1, 1, 1) <= days:
-                year += 1
-            month = (days - days_since_1970(year, 1, 1)) // 32 + 1
-            if month < 12 and days_since_1970(year, month + 1, 1) <= days:
-                month += 1
-            day = days - days_since_1970(year, month, 1) + 1
+            year, month, day = date_of(days)
         for number in range(steps.shape[0]):
             step = steps[number]
             if step < 256:
-                texts[at] = step
+                texts[np.uint64(at)] = step
                 at += 1
             elif step == YEAR:
                 put_digits(texts, at, year // 100)
@@ -81,10 +72,27 @@ def write_times(ticks: Array, per_second: int, steps: Array, texts: Array) -> No
                 at += 2
 
 
+def date_of(days: Any) -> Any:
+    """The year, month and day of a day since 1970, for years from 0.
+
+    Days are counted in years from March, so that the last day of a year is the one that only leap years have.
+    """
+    later = days + 719_468
+    eras = later // 146_097
+    rest = later - eras * 146_097
+    years = (rest - rest // 1460 + rest // 36_524 - rest // 146_096) // 365
+    rest -= 365 * years + years // 4 - years // 100
+    months = (5 * rest + 2) // 153
+    month = months + 3 if months < 10 else months - 9
+    year = years + eras * 400 + (1 if month <= 2 else 0)
+    return year, month, rest - (153 * months + 2) // 5 + 1
+
+
 def put_digits(texts: Array, at: Any, number: Any) -> None:
     """Write a number below 100 as two digits."""
-    texts[at] = 48 + number // 10
-    texts[at + 1] = 48 + number % 10
+    tens = np.uint64(number) * np.uint64(205) >> np.uint64(11)
+    texts[np.uint64(at)] = np.uint64(48) + tens
+    texts[np.uint64(at + 1)] = np.uint64(48) + np.uint64(number) - tens * np.uint64(10)
 
 
 WIDTHS = {YEAR: 4, MONTH: 2, DAY: 2, HOUR: 2, MINUTE: 2, SECOND: 2, FRACTION: 6}
