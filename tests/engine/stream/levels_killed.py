@@ -1,8 +1,8 @@
 """Runs the two levels of a query in processes that are killed without warning, again and again.
 
-Called with JSON: folder, ports (one for each low level), victims (numbers of low levels, or "high"), kills, seed. Each
-time a victim is killed at a random moment and started again with its checkpoints. Prints how many were killed, and how
-many of those had written rows before.
+Called with JSON: folder, ports (one for each low level), victims (numbers of low levels, or "high"), kills, speed of the
+sources, seed. Each time a victim is killed at a random moment and started again with its checkpoints. Prints how many
+were killed, and how many of those had written rows before.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ TOKEN = "the same token"
 ROWS_A_KILL = 600
 
 
-def source(number: int, kills: int, *, speed: float = 1.0) -> wb.Stream:
-    """Rows in disorder, of one low level; they take two fifths of a second for each kill."""
+def source(number: int, kills: int, *, speed: float = float("inf")) -> wb.Stream:
+    """Rows in disorder, of one low level; at a speed of 1 they take two fifths of a second for each kill."""
     return wb.feeds.synthetic(rate=1500, rows=kills * ROWS_A_KILL, disorder=0.2, late_by=0.2, keys=40, seed=number,
                               reorder_latency="250ms", speed=speed)
 
@@ -34,7 +34,7 @@ def query(rows: wb.Stream) -> wb.Stream:
 
 
 def run_low(options: dict[str, Any], number: int) -> None:
-    low = query(source(number, options["kills"])).low()
+    low = query(source(number, options["kills"], speed=options["speed"])).low()
     checkpoints = wb.Checkpoints(f"{options['folder']}/low{number}", every="40ms")
     with wb.serve(low, flight=options["ports"][number], token=TOKEN, checkpoints=checkpoints) as served:
         served.run.wait()
@@ -83,7 +83,7 @@ def kill(child: int) -> bool:
 def main() -> None:
     options = json.loads(sys.argv[1])
     chance = random.Random(options["seed"])
-    query(source(0, 1, speed=float("inf"))).collect()  # what is compiled now need not be by each child
+    query(source(0, 1)).collect()  # what is compiled now need not be by each child
     children: dict[int | str, int] = {who: begun(options, who) for who in [*range(len(options["ports"])), "high"]}
     went_on = 0
     for number in range(options["kills"]):
