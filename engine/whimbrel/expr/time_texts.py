@@ -1,4 +1,4 @@
-"""Texts of times, by a loop, or by day and second of the day.
+"""Texts of times, by a loop or by day and second.
 
 A loop writes fields of fixed widths. Other fields are written by Arrow, once for each day and each second of a day: a
 log has far fewer days than rows, and a day has 86,400 seconds.

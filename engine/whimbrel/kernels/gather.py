@@ -1,4 +1,4 @@
-"""Gather rows by position, with the memory of the next ones requested ahead."""
+"""Gather rows by position, and request their memory ahead."""
 
 from __future__ import annotations
 

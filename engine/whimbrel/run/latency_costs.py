@@ -1,4 +1,4 @@
-"""Print the plans of one query at several latencies, with what they share and what it costs."""
+"""Print plans at several latencies, with what they share and cost."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs the two levels of a query in processes that are killed without warning, again and again.
 
-Called with JSON: folder, ports (one for each low level), victims (numbers of low levels, or "high"), kills, speed of the
-sources, seed. Each time a victim is killed at a random moment and started again with its checkpoints. Prints how many
-were killed, and how many of those had written rows before.
+Called with JSON: folder, ports (one for each low level), victims (numbers of low levels, or "high"), kills, speed of
+the sources, seed. Each time a victim is killed at a random moment and started again with its checkpoints. Prints how
+many were killed, and how many of those had written rows before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cells of open panes where groups are many: only those with rows have one."""
+"""Cells of open panes, only for groups with rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of open panes, each with a number of rows for every group."""
+"""Pages of open panes, with a number of rows per group."""
 
 from __future__ import annotations
 

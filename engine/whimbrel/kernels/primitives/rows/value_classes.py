@@ -1,4 +1,4 @@
-"""Classes of values: which of many comparisons with constants are true of each row, by one search a row."""
+"""Find which of many comparisons are true, by one search a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open panes of several reorder latencies whose groups are many: there are cells only for groups with rows.
+"""Open panes of several latencies, with cells only for groups with rows.
 
 A cell is a group in a pane. It is found once a row and has one state for each latency. A row counts for every latency
 that its lateness does not exceed; its cell counts rows for the smallest of them only, and hands the number on when that

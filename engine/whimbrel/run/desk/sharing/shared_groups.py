@@ -1,4 +1,4 @@
-"""Groups of rows that several queries have in common, with the pattern of conditions of each."""
+"""Groups of rows that several queries share, with patterns of conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Split the plan of a query into what it can share and what is its own."""
+"""Split a plan into what it shares and what is its own."""
 
 from __future__ import annotations
 

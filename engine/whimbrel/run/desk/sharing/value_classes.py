@@ -1,4 +1,4 @@
-"""Classes of rows: parts of conditions that read one column, and all others, each as one number a row."""
+"""Classes of rows: parts of conditions, as one number a row."""
 
 from __future__ import annotations
 
