@@ -78,7 +78,7 @@ ROWS_CSS: Final = f"""
 .newest .number {{ text-align: right; }}
 .newest tr {{ background: none !important; }}
 .newest tr.open td {{ font-style: italic; }}
-.newest td.mark {{ color: {_QUIET}; font-size: 12px; font-style: normal !important; }}
+.newest td.settling {{ vertical-align: baseline; color: {_QUIET}; font-size: 12px; font-style: normal !important; }}
 """
 
 _HEADS: Final = (("query", ""), ("reads", "wide"), ("rows in", "number wide"), ("rows out", "number"),
@@ -179,6 +179,6 @@ def rows_html(chosen: QueryRows | None) -> str:
     for settled, cells in chosen.cells:
         words = "".join(f'<td class="{kind}">{escape(cell)}</td>' for cell, kind in zip(cells, kinds, strict=True))
         state = "● settled" if settled else "○ provisional"
-        body += f'<tr class="{"" if settled else "open"}"><td class="mark">{state}</td>{words}</tr>'
+        body += f'<tr class="{"" if settled else "open"}"><td class="settling">{state}</td>{words}</tr>'
     return (f'<div class="newest">{head}<div class="scroll"><table><thead><tr><th></th>{names}</tr></thead>'
             f"<tbody>{body}</tbody></table></div></div>")
