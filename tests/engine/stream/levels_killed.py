@@ -95,6 +95,9 @@ def main() -> None:
         time.sleep(chance.uniform(0, 0.2))
         went_on += written(options, victim) > before
         if not kill(children[victim]):
+            del children[victim]
+            for child in children.values():  # they hold the pipes that are read to their ends
+                kill(child)
             sys.exit(f"{victim} had ended before it was killed")
         children[victim] = begun(options, victim)
     while not any(map(ended, children.values())):
