@@ -11,7 +11,6 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.expr import Binary, Expr
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
-from whimbrel.plan import structure
 from whimbrel.run.desk.sharing.value_classes import Classes, classes_of
 
 Array = np.ndarray[Any, Any]
@@ -42,8 +41,7 @@ class ConditionPatterns:
 
     def __init__(self, conditions: Sequence[Expr | None], schema: Schema) -> None:
         parts = [[] if condition is None else _parts(condition) for condition in conditions]
-        same = {id(part): structure(part) for of in parts for part in of}
-        found = classes_of(parts, schema, same)
+        found = classes_of(parts, schema)
         self._direct: list[tuple[Classes, int, int]] = []
         self._rest: list[tuple[Classes, IntegerKeys]] = []
         codes = 1

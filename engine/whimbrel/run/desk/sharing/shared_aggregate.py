@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -71,11 +71,15 @@ class Member:
     condition : Expr or None
     begin : int or None
         The first time of rows that it reads.
+    condition_key, key_keys : Hashable, tuple of Hashable
+        Equal for equal conditions, and for equal keys.
     """
 
     keys: tuple[Expr, ...]
     condition: Expr | None
     begin: int | None
+    condition_key: Hashable
+    key_keys: tuple[Hashable, ...]
 
 
 class SharedAggregateKernel(Kernel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self
@@ -17,7 +17,6 @@ from whimbrel.expr import Expr, evaluate, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
 from whimbrel.kernels.primitives.rows.value_classes import number_cells
 from whimbrel.operators import GroupAggregate
-from whimbrel.plan import structure
 from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +38,14 @@ class Asks(Protocol):
     @property
     def condition(self) -> Expr | None:
         """Which rows it reads."""
+
+    @property
+    def condition_key(self) -> Hashable:
+        """Equal for equal conditions."""
+
+    @property
+    def key_keys(self) -> tuple[Hashable, ...]:
+        """For each key: equal for equal ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,7 @@ class SharedGroups:
 
     Parameters
     ----------
-    keys : sequence of Expr
+    keys : mapping of Hashable to Expr
     members : sequence of Asks
     states : GroupAggregate
         By cell.
@@ -111,17 +118,17 @@ class SharedGroups:
         By the identity of a member: the number of its condition.
     """
 
-    def __init__(self, keys: Sequence[Expr], members: Sequence[Asks], states: GroupAggregate, needed: Schema,
+    def __init__(self, keys: Mapping[Hashable, Expr], members: Sequence[Asks], states: GroupAggregate, needed: Schema,
                  rows: Schema) -> None:
-        self.keys, self.members, self._states, self._needed = tuple(keys), members, states, needed
-        self._place = {structure(key): place for place, key in enumerate(keys)}
-        self.table = KeyTable([type_of(key, rows) for key in keys])
+        self.keys, self.members, self._states, self._needed = tuple(keys.values()), members, states, needed
+        self._place = {key: place for place, key in enumerate(keys)}
+        self.table = KeyTable([type_of(key, rows) for key in self.keys])
         numbers: dict[Any, int] = {}
         distinct: list[Expr | None] = []
         self.conditions: Mapping[int, int] = {}
         found = {}
         for member in members:
-            what = structure(member.condition)
+            what = member.condition_key
             if what not in numbers:
                 numbers[what] = len(distinct)
                 distinct.append(member.condition)
@@ -139,7 +146,7 @@ class SharedGroups:
 
     def key_numbers(self, member: Asks) -> list[int]:
         """Numbers of the keys of a member among all keys."""
-        return [self._place[structure(key)] for key in member.keys]
+        return [self._place[key] for key in member.key_keys]
 
     def push(self, batch: Batch) -> list[GroupsPart]:
         """Take in rows; what panes that end have."""
@@ -196,11 +203,11 @@ def chosen(members: Sequence[Asks], states: GroupAggregate, needed: Schema, samp
     """
     by_keys: dict[Any, list[Asks]] = {}
     for member in members:
-        by_keys.setdefault(structure(member.keys), []).append(member)
+        by_keys.setdefault(member.key_keys, []).append(member)
 
     def made(of: Sequence[Asks]) -> SharedGroups:
-        keys = {structure(key): key for member in of for key in member.keys}
-        return SharedGroups(list(keys.values()), of, states, needed, sample.schema)
+        keys = {same: key for member in of for same, key in zip(member.key_keys, member.keys, strict=True)}
+        return SharedGroups(keys, of, states, needed, sample.schema)
 
     if len(by_keys) > 1:
         finest = made(members)

@@ -27,6 +27,8 @@ class SharedPlan:
         Partial aggregates of panes, without keys and condition.
     keys : tuple of Expr
     condition : Expr or None
+    condition_key, key_keys : Hashable, tuple of Hashable
+        Equal for equal conditions, and for equal keys.
     rest : Node
         The steps after the partial aggregates, over a :class:`PushSource`, optimized.
     same : Hashable
@@ -37,6 +39,8 @@ class SharedPlan:
     states: GroupAggregate
     keys: tuple[Expr, ...]
     condition: Expr | None
+    condition_key: Hashable
+    key_keys: tuple[Hashable, ...]
     rest: Node
     same: Hashable
 
@@ -100,8 +104,9 @@ class SharedPlans:
         if isinstance(optimized.op, Coalesce):  # others may read the results
             optimized = rest.once("in order", lambda: Node(Coalesce(), optimized.inputs))
         keys = tuple(expr for _, expr in aggregate.keys)
-        same = (rows.op.name, structure(keyless), structure(keys), structure(aggregate.condition), id(rest))
-        return SharedPlan(rows.op, keyless, keys, aggregate.condition, optimized, same)
+        condition_key, key_keys = structure(aggregate.condition), tuple(map(structure, keys))
+        same = (rows.op.name, structure(keyless), key_keys, condition_key, id(rest))
+        return SharedPlan(rows.op, keyless, keys, aggregate.condition, condition_key, key_keys, optimized, same)
 
     def _source(self, rows: Node, states: Node) -> Node:
         """Where the partial aggregates of a query come in."""

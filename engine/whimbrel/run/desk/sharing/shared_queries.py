@@ -54,7 +54,7 @@ class SharedQueries:
         if group is None:
             node = Node(SharedAggregate(states=plan.states), (self._sources[plan.rows.name],))
             group = self._groups[key] = _Group(key, node, self._pipeline.add(node))
-        member = Member(plan.keys, plan.condition, begin)
+        member = Member(plan.keys, plan.condition, begin, plan.condition_key, plan.key_keys)
         of = group
         query = SharedQuery(member, plan.rest, lambda ended: self._kernel(of, ended=ended), answer(group.number))
         self._kernel(group).add(member)

@@ -12,6 +12,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Node, Operator, Properties
 from whimbrel.run.desk.sharing.shared_aggregate import Member, SharedAggregateKernel
+from whimbrel.run.desk.sharing.shared_groups import GroupsPart
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.query_result import Answer
 
@@ -88,10 +89,8 @@ class SharedQuery:
         began = perf_counter()
         out: list[Batch] = []
         try:
-            for part in group.since(self._seen):
-                rows = part.rows_of(self.member, self._schema)
-                if rows is not None:
-                    out += self.pipeline.push(0, rows)[0]
+            if rows := self._rows(group.since(self._seen)):
+                out += self.pipeline.push(0, Batch.concat(rows))[0]
             if group.watermark > MIN_TIME and (self._pipeline is not None or self.relays):
                 out += self.pipeline.advance(0, group.watermark)[0]
         except Exception as error:  # noqa: BLE001 - it is the query's own
@@ -103,6 +102,10 @@ class SharedQuery:
             self.answer.add(out)
             for relay in self.relays:
                 relay.pending += out
+
+    def _rows(self, parts: Sequence[GroupsPart]) -> list[Batch]:
+        schema = self._schema
+        return [rows for part in parts if (rows := part.rows_of(self.member, schema)) is not None]
 
     @property
     def sent(self) -> list[int]:
@@ -121,10 +124,8 @@ class SharedQuery:
         """What would still come if the sources ended now."""
         copy = self.pipeline.fork([0])
         out: list[Batch] = []
-        for part in [*self._group(False).since(self._seen), *self._group(True).parts]:
-            rows = part.rows_of(self.member, self._schema)
-            if rows is not None:
-                out += copy.push(0, rows)[0]
+        if rows := self._rows([*self._group(False).since(self._seen), *self._group(True).parts]):
+            out += copy.push(0, Batch.concat(rows))[0]
         return out + copy.finish(0)[0]
 
 

@@ -13,6 +13,7 @@ from whimbrel.batch import Batch, Column, Field, Schema, frozen
 from whimbrel.expr import Binary, Call, Col, Expr, Lit, columns_of, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, KeyTable
 from whimbrel.kernels.primitives.rows import value_classes as primitive
+from whimbrel.plan import structure
 
 Array = np.ndarray[Any, Any]
 Conjuncts = Mapping[int, Sequence[Expr]]
@@ -249,23 +250,15 @@ class OtherClasses(Classes):
         return found
 
 
-def classes_of(conditions: Sequence[Sequence[Expr]], schema: Schema, same: Mapping[int, Any]) -> list[Classes]:
-    """What classifies rows for conditions, of which each is given as the parts that must all be true.
-
-    Parameters
-    ----------
-    conditions : sequence of sequences of Expr
-    schema : Schema
-    same : mapping of int to object
-        By the identity of a part: equal for parts that are written alike.
-    """
+def classes_of(conditions: Sequence[Sequence[Expr]], schema: Schema) -> list[Classes]:
+    """What classifies rows for conditions, of which each is given as the parts that must all be true."""
     by_column: dict[str, dict[int, list[Expr]]] = {}
     others: dict[Any, tuple[Expr, list[int]]] = {}
     for number, parts in enumerate(conditions):
         for part in parts:
             name = column_of(part, schema)
             if name is None:
-                others.setdefault(same[id(part)], (part, []))[1].append(number)
+                others.setdefault(structure(part), (part, []))[1].append(number)
             else:
                 by_column.setdefault(name, {}).setdefault(number, []).append(part)
     found: list[Classes] = [ColumnClasses(name, schema.type_of(name), parts, len(conditions))
