@@ -25,7 +25,9 @@ WORDS = ("dns", "web", "ssh", "ntp")
 
 
 def rows_of(table: pa.Table) -> list[str]:
-    return sorted(repr(tuple(row.values())) for row in table.to_pylist())
+    """Rows as text; zeros of both signs are equal, and the least of them may be either."""
+    return sorted(repr([value + 0.0 if isinstance(value, float) else value for value in row.values()])
+                  for row in table.to_pylist())
 
 
 def made(seed: int, latency: int) -> pa.Table:
