@@ -163,6 +163,8 @@ class Properties:
         Segments have at most so many samples.
     calendar : CalendarWindows, optional
         Starts and ends lie on a grid of the calendar (the output of a window of the calendar).
+    whole : bool
+        All events start with the first one and do not end (the output of one window for a whole log).
     named_unit : {"s", "ms", "us", "ns"} or None
         Of a source with integer times: the unit that the name of its time column ends with.
     ordered : tuple of OrderedColumn
@@ -188,6 +190,7 @@ class Properties:
     sampling: Sampling | None = None
     window_samples: int | None = None
     calendar: CalendarWindows | None = None
+    whole: bool = False
     named_unit: TickUnit = None
     ordered: Ordered = ()
     late: LatePolicy = "raise"

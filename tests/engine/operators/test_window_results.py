@@ -10,6 +10,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.errors import PlanError
 
 
 def log() -> wb.Stream:
@@ -47,6 +48,21 @@ def test_a_row_for_each_window_whose_size_is_no_multiple_of_its_hop(label: Any, 
     windows = wb.from_arrow({"at": [0, 5]}, time="at").hopping_window(11, 9, label=label)
     closed = windows.aggregate(n=wb.count(), a=wb.window_start(), b=wb.window_end(), emit="close")
     assert rows(closed) == expected
+
+
+@pytest.mark.parametrize("options", ({}, {"emit": "close"}, {"fill": True}, {"fill": "previous"}, {"fill": {"n": 0}}))
+def test_the_window_of_a_whole_log(options: Any) -> None:
+    """It begins with the first event of all groups and has no end; no window is empty."""
+    windows = log().group_by("k").tumbling_window(wb.WHOLE)
+    result = windows.aggregate(n=wb.count(), since=wb.window_start(), until=wb.window_end(), **options)
+    assert rows(result) == [(0, None, "a", 3, 0, None), (0, None, "b", 1, 0, None)]
+    some = log().tumbling_window(wb.WHOLE).where(col.x > 2).aggregate(n=wb.count(), since=wb.window_start() + 1)
+    assert rows(some) == [(0, None, 2, 1)]
+
+
+def test_changed_lifetimes_are_no_windows_of_a_whole_log() -> None:
+    with pytest.raises(PlanError, match="needs a tumbling or hopping window"):
+        log().tumbling_window(wb.WHOLE).set_duration(3).aggregate(a=wb.window_start())
 
 
 @pytest.mark.parametrize("size", range(1, 14))

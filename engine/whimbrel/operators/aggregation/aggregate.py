@@ -37,7 +37,14 @@ from whimbrel.operators.aggregation.frequency_accumulator import FrequencyAccumu
 from whimbrel.operators.aggregation.multiset_accumulator import MultisetAccumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
-from whimbrel.operators.aggregation.result_expressions import FILLED, Results, Running, WindowBound, distinct_aggregates
+from whimbrel.operators.aggregation.result_expressions import (
+    FILLED,
+    Results,
+    Running,
+    WindowBound,
+    WindowBounds,
+    distinct_aggregates,
+)
 from whimbrel.operators.aggregation.scalar_accumulator import ScalarAccumulator
 from whimbrel.operators.aggregation.sketch_accumulator import SketchAccumulator
 from whimbrel.operators.aggregation.snapshot_kernel import SnapshotKernel
@@ -397,13 +404,14 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     bounded = [part for part in asked if isinstance(part, WindowBound)]
     filling = fill is not False
     grid, calendar = known.grid, known.calendar
-    if grid is None and calendar is None and (bounded or filling or emit == "close"):
+    if grid is None and calendar is None and not known.whole and (bounded or filling or emit == "close"):
         asks = bounded[0].show() if bounded else 'emit="close"' if emit == "close" else f"fill={fill!r}"
         raise PlanError(f"{asks} needs a tumbling or hopping window directly before aggregate().",
                         where="aggregate(...)",
                         hint='Put aggregate() after tumbling_window(...) or hopping_window(...); for sessions use '
                              'session_window(..., emit="close").')
-    constants = tuple((name, Lit(value)) for name, value in fill.items()) if isinstance(fill, Mapping) else ()
+    filled = fill.items() if isinstance(fill, Mapping) and not known.whole else ()  # no window of a whole log is empty
+    constants = tuple((name, Lit(value)) for name, value in filled)
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))
     computed = len(plain) < len(results) or bool(constants)
     measures = tuple(distinct_aggregates(list(results.values()))) if computed else plain
@@ -411,6 +419,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
     chain: list[Operator] = [reduce]
     shared = calendar.shared if calendar is not None else grid is not None and grid.tumbling and grid.shared
     each = bool(bounded) or emit == "close" or filling or shared  # a row for each window
+    whole: WindowBounds = (0, None) if known.whole else (0, 0)
     cells = calendar is not None and (filling or shared or (each and not calendar.tumbling))
     if calendar is not None and cells:  # counted in cells, windows follow each other at one tick
         chain.append(CalendarCells(windows=calendar))
@@ -426,7 +435,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         chain.append(CalendarTimes(windows=calendar))
     if computed:
         chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
-                             bounds=calendar or ((0, 0) if grid is None else grid.bounds), constants=constants))
+                             bounds=calendar or (whole if grid is None else grid.bounds), constants=constants))
     return chain
 
 

@@ -30,6 +30,10 @@ from whimbrel.plan import (
 
 __all__ = ["Running", "WindowBound"]
 
+WindowBounds = tuple[int, int | None] | CalendarWindows
+"""From the start of a result to the start and to the end of its window, in ticks, with None for a window without an
+end; or the windows of a calendar."""
+
 FILLED = "row is made"
 """The column that tells rows that were made for empty windows from others."""
 
@@ -74,7 +78,8 @@ class Results(Operator):
     columns : tuple of (str, Expr)
         Name and value of each other column, over columns named as the aggregates show.
     bounds : tuple of int, or CalendarWindows
-        From the start of a result to the start and to the end of its window, in ticks; or the windows of a calendar.
+        From the start of a result to the start and to the end of its window, in ticks, with None for a window without
+        an end; or the windows of a calendar.
     constants : tuple of (str, Lit)
         What some columns are in the rows that were made for empty windows.
 
@@ -94,7 +99,7 @@ class Results(Operator):
 
     keys: tuple[str, ...]
     columns: tuple[tuple[str, Expr], ...]
-    bounds: tuple[int, int] | CalendarWindows = (0, 0)
+    bounds: WindowBounds = (0, 0)
     constants: tuple[tuple[str, Lit], ...] = ()
 
     def schema(self, *upstream: Schema) -> Schema:
@@ -160,8 +165,10 @@ class ResultsKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         start = batch.sync if isinstance(batch.ends, int) else np.where(batch.ends < batch.sync, batch.ends, batch.sync)
         given = self.results.bounds
-        times = [start + each for each in given] if isinstance(given, tuple) else given.windows_of(start)
-        bounds = [Column(self.seen.time_type, frozen(each)) for each in times]
+        times = ([None if each is None else start + each for each in given] if isinstance(given, tuple)
+                 else given.windows_of(start))
+        type_ = self.seen.time_type
+        bounds = [Column.nulls(type_, len(batch)) if each is None else Column(type_, frozen(each)) for each in times]
         rows = batch.having(schema=self.seen, columns=(*batch.columns, *bounds))
         columns = [batch.column(name) for name in self.results.keys]
         for (name, _), expr in zip(self.results.columns, self.exprs, strict=True):

@@ -24,7 +24,8 @@ class WholeWindow(Operator):
                    b──────────────
 
     An aggregate then has one row for each group, over all of its events. It is known when the log ends, so the planner
-    refuses a live stream.
+    refuses a live stream. ``window_start()`` is the time of the first event of all groups, and ``window_end()`` is
+    null. No window is empty, so ``fill=`` adds no row.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ class WholeWindow(Operator):
         return upstream[0]
 
     def properties(self, *upstream: Properties) -> Properties:
-        return Properties(causal=False, starts_only=True, intervals_only=False, packed=upstream[0].packed)
+        return Properties(causal=False, starts_only=True, intervals_only=False, packed=upstream[0].packed,
+                          whole=True)
 
     def requires(self, wanted: frozenset[str], *upstream: Schema) -> tuple[frozenset[str], ...]:
         return (wanted,)
