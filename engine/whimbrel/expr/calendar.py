@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from whimbrel.clock import format_instant
 from whimbrel.clock.calendar_grid import CalendarGrid
@@ -16,6 +15,7 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow
+from whimbrel.expr.zone_clocks import local_times, moments
 
 
 def in_zone(expr: Call, x: Value, zone: str) -> Value:
@@ -26,14 +26,14 @@ def in_zone(expr: Call, x: Value, zone: str) -> Value:
     times = x.arrow()
     try:
         if x.type.tz is not None:
-            return from_arrow(pc.local_timestamp(times.cast(pa.timestamp(x.type.unit, zone))))
-        found = from_arrow(pc.assume_timezone(times, zone, ambiguous="latest", nonexistent="latest"))
+            return from_arrow(local_times(times.cast(pa.timestamp(x.type.unit, zone))))
+        found = from_arrow(moments(times, zone, "latest"))
     except pa.ArrowInvalid as error:
         raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
-    skipped = x.valid & (from_arrow(pc.local_timestamp(found.arrow())).data != x.data)
+    skipped = x.valid & (from_arrow(local_times(found.arrow())).data != x.data)
     if not np.any(skipped):
         return found
-    before = from_arrow(pc.local_timestamp(Value(found.type, found.data - 1, found.valid).arrow())).data
+    before = from_arrow(local_times(Value(found.type, found.data - 1, found.valid).arrow())).data
     return Value(found.type, np.where(skipped, found.data + (x.data - before - 1), found.data), found.valid)
 
 
@@ -58,7 +58,7 @@ def _floor(expr: Call, x: Value, scope: Scope) -> Value:
     step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
     if x.type.tz in (None, "UTC"):
         return _floored(expr, x, step, begin, scope)
-    wall = from_arrow(pc.local_timestamp(x.arrow()))
+    wall = from_arrow(local_times(x.arrow()))
     floored = _floored(expr, wall, step, begin, scope)
     first, last = (_instants(floored, x.type.tz, ambiguous, expr) for ambiguous in ("earliest", "latest"))
     # A point that comes twice parts two steps only where a step ends before the point comes again.
@@ -66,7 +66,7 @@ def _floor(expr: Call, x: Value, scope: Scope) -> Value:
     if not np.any(twice):
         return Value(x.type, first, x.valid)
     near = Value(x.type, floored.data - (wall.data - x.data), x.valid)
-    same_offset = from_arrow(pc.local_timestamp(near.arrow())).data == floored.data
+    same_offset = from_arrow(local_times(near.arrow())).data == floored.data
     return Value(x.type, np.where(twice & same_offset, near.data, first), x.valid)
 
 
@@ -74,7 +74,7 @@ def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:
     """The first point of the grid that is not before each time, where `below` are the last ones not after it."""
     step, begin = (np.int64(ticks) for ticks in floor_ticks(expr, x.type))
     zoned = x.type.tz not in (None, "UTC")
-    start = _floored(expr, from_arrow(pc.local_timestamp(x.arrow())), step, begin, scope) if zoned else below
+    start = _floored(expr, from_arrow(local_times(x.arrow())), step, begin, scope) if zoned else below
     data, bad = ints.add(start.data, step)
     scope.refuse(bad & (x.data != below.data), x.valid, expr, lambda row: f"integer overflow: {at_row(x.data, row)} "
                  f"rounded up is outside the range of {x.type}", "Cast the column to a coarser unit first, such as us.")
@@ -98,7 +98,7 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
     """
     def found(times: Any) -> Any:
         try:
-            return from_arrow(pc.assume_timezone(times, zone, ambiguous=ambiguous, nonexistent="latest")).data
+            return from_arrow(moments(times, zone, ambiguous)).data
         except pa.ArrowInvalid as error:
             raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
 
