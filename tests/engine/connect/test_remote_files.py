@@ -178,7 +178,7 @@ def test_azure_needs_an_account(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("address", "what", "hint"), [
     ("gs://anonymous@box/x.csv?endpoint_override=127.0.0.1:1&scheme=http&retry_limit_seconds=1",
-     r"The server of 'gs://box/x\.csv' does not answer: .*Could not connect to server\.$", "Check the endpoint"),
+     r"The server of 'gs://box/x\.csv' does not answer: Could not connect to server\.", "Check the endpoint"),
     ("gs://box/x.csv?retry_limit_seconds=1", r"There are no credentials for 'gs://box/x\.csv'",
      "GOOGLE_APPLICATION_CREDENTIALS"),
     ("abfss://box@account.dfs.core.windows.net/x.csv",
