@@ -2,8 +2,8 @@
 
 Options: ``--rows 10M`` (1M by default), ``--nulls`` for columns of which a tenth is null, and names of functions.
 Answers are compared before anything is timed. Times are CPU times of the process, the least of several in turn, on one
-thread. A table has one row for each function, the worst first: the ratio of the function itself over batches as the
-engine cuts them, and that of a whole query, which also makes the columns of start and end.
+thread. A table has one row for each function, the worst first. It has two ratios: of the function alone, over
+batches as the engine cuts them, and of a whole query. A query also makes the columns of start and end.
 """
 
 from __future__ import annotations

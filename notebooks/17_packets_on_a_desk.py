@@ -164,7 +164,7 @@ desk["scanners"].table.select(["tb", "src_ip", "ports"]).to_pandas()
 # %% [markdown]
 # ## What each query cost
 #
-# `kept` needed more memory than its budget, so it was stopped and the others went on. `busy`, `scanners` and `top` read
+# `kept` needed more memory than its budget, so it was stopped. The others continued. `busy`, `scanners` and `top` read
 # few rows, since other queries had done the work. Rows in and seconds count from when the desk resumed.
 
 # %%

@@ -76,8 +76,8 @@ class ApproximateTopK(Approximate):
                            join=partial(counted_lists, self.result_type(input_type)))
 
     def summary(self, input_type: pa.DataType | None) -> ListSummary:
-        """Function from the lists of all values to their results, which are exact."""
-        return partial(most_frequent, self.result_type(input_type), self.k)
+        """Function from the lists of all values to exact results."""
+        return partial(top_values, self.result_type(input_type), self.k)
 
 
 class FrequencySummary(FrequencyState):
@@ -128,7 +128,7 @@ class FrequencySummary(FrequencyState):
             self.keys, self.counts, self.error = self.keys[kept], total[kept] - least, self.error + least
 
 
-def most_frequent(type_: pa.DataType, k: int, values: Column, ends: Array) -> Column:
+def top_values(type_: pa.DataType, k: int, values: Column, ends: Array) -> Column:
     """The most frequent values of each list, with their counts."""
     first, counts, lists = runs(values, ends)
     chosen, lengths = largest_counts(k, counts, lists, len(ends))

@@ -15,7 +15,7 @@ from whimbrel.kernels.primitives.hashing import value_hashes as loops
 
 Array = np.ndarray[Any, Any]
 
-_words, _floats = Compiled(loops.hash_words), Compiled(loops.hash_floats)
+_words, _floats = Compiled(loops.hash_integers), Compiled(loops.hash_floats)
 
 
 def hash_numbers(values: Array) -> Array:

@@ -78,8 +78,8 @@ class Results(Operator):
     columns : tuple of (str, Expr)
         Name and value of each other column, over columns named as the aggregates show.
     bounds : tuple of int, or CalendarWindows
-        From the start of a result to the start and to the end of its window, in ticks, with None for a window without
-        an end; or the windows of a calendar.
+        From the start of a result to the start and to the end of its window, in ticks. None if a window has no end. Or
+        the windows of a calendar.
     constants : tuple of (str, Lit)
         What some columns are in the rows that were made for empty windows.
 

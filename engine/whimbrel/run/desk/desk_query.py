@@ -88,7 +88,7 @@ class DeskQuery:
 
     @property
     def error(self) -> WhimbrelError | None:
-        """The error that ended a failed query, or the limit that stopped it."""
+        """The error of a failed query, or the limit that stopped it."""
         self._settled()
         return self.failure
 

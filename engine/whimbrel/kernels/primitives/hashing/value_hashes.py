@@ -22,16 +22,16 @@ def mixed(word: Any) -> Any:
     return np.int64((state ^ (state >> np.uint64(31))) >> np.uint64(1))
 
 
-def hash_words(words: Array, hashes: Array) -> None:
-    """Hash words of 64 bits."""
-    for row in range(words.shape[0]):
-        hashes[row] = mixed(words[row])
+def hash_integers(values: Array, hashes: Array) -> None:
+    """Hash integers of 64 bits."""
+    for row in range(values.shape[0]):
+        hashes[row] = mixed(values[row])
 
 
-def hash_floats(words: Array, hashes: Array) -> None:
+def hash_floats(values: Array, hashes: Array) -> None:
     """Hash float64 by their bits: -0.0 is 0.0, and all NaN are one."""
-    for row in range(words.shape[0]):
-        word = words[row]
+    for row in range(values.shape[0]):
+        word = values[row]
         if word << np.uint64(1) == np.uint64(0):
             word = np.uint64(0)
         elif word << np.uint64(1) > np.uint64(0xFFE0000000000000):

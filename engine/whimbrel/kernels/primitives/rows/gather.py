@@ -10,7 +10,7 @@ from whimbrel.kernels.primitives.hashing.prefetch import prefetch
 
 Array = np.ndarray[Any, Any]
 
-AHEAD = 256
+DISTANCE = 256
 """Rows from the one at hand to the one whose memory is asked for."""
 
 
@@ -20,9 +20,9 @@ def gather(values: Array, rows: Array, out: Array) -> None:
     The positions of sorted rows go to and fro within a few thousand rows. The processor does not foresee that, and
     waits for memory at each new line.
     """
-    foreseen = max(rows.shape[0] - AHEAD, 0)
+    foreseen = max(rows.shape[0] - DISTANCE, 0)
     for row in range(foreseen):
-        prefetch(values, rows[row + AHEAD])
+        prefetch(values, rows[row + DISTANCE])
         out[row] = values[np.uint64(rows[row])]
     for row in range(foreseen, rows.shape[0]):
         out[row] = values[np.uint64(rows[row])]
