@@ -256,17 +256,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 def test_times_in_another_format_and_zone(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", "at,x\n31.03.2024 01:30:00,1\n31.03.2024 03:30:00,2\nnever,3\n"
                                        "2024-04-01 00:00:00,4\n27.10.2024 02:30:00,5\n,6\n")
-    log = wb.read_csv(file, time="at", time_format="%d.%m.%Y %H:%M:%S", timezone="Europe/Berlin",
-                      schema={"at": "timestamp[us]"}).where(col.x < 6)
-    with pytest.raises(SourceError, match="null"):
-        log.collect()
-    file.write_text(file.read_text().replace(",6\n", ""))
     found = wb.read_csv(file, time="at", time_format="%d.%m.%Y %H:%M:%S", timezone="Europe/Berlin",
                         schema={"at": "timestamp[us]"})
     assert [at.astimezone(dt.UTC).isoformat() for at in found.collect()["at"].to_pylist()] == [
         "2024-03-31T00:30:00+00:00", "2024-03-31T01:30:00+00:00", "2024-03-31T22:00:00+00:00",
         "2024-10-27T00:30:00+00:00"]
-    assert [letter["line"] for letter in wb.dead_letters(found).collect().to_pylist()] == [4]
+    assert [letter["line"] for letter in wb.dead_letters(found).collect().to_pylist()] == [4, 7]
 
 
 def test_times_of_a_zone_are_inferred_and_options_are_checked(tmp_path: Path) -> None:
@@ -323,3 +318,39 @@ def test_an_open_quote_takes_in_only_so_much(tmp_path: Path, monkeypatch: pytest
         log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", schema={"k": "string"})
         assert rows(log, "at", "k") == [{"at": 1, "k": "x\n" * 22}, {"at": 3, "k": "c"}]
         assert wb.dead_letters(log).collect()["line"].to_pylist() == [*range(25, 50)]
+
+
+@pytest.mark.parametrize(("read", "text"), [
+    (wb.read_csv, "x,at\n1,1\n2,\n,3\n4,\nfive,4\n6,6\n"),
+    (wb.read_json, ('\n{"x": 1, "at": 1}\n{"x": 2}\n{"at": 3}\n{"x": 4, "at": null}\n{"x": "5", "at": 4}\n'
+                    '{"x": 6, "at": 6}')),
+])
+@pytest.mark.parametrize("late", [None, "drop"])
+def test_rows_without_a_time_are_dead_letters(tmp_path: Path, read: Callable[..., wb.Stream], text: str,
+                                              late: str | None) -> None:
+    log = read(written(tmp_path / "log", text), time="at", schema={"x": "int64"}, late=late)
+    assert rows(log, "at", "x") == [{"at": 1, "x": 1}, {"at": 3, "x": None}, {"at": 6, "x": 6}]
+    assert log.node.op.malformed["no time: 'at' is null"] == 2
+    letters = wb.dead_letters(log).collect()
+    assert letters["line"].to_pylist() == [3, 5, 6]
+    assert letters["message"].to_pylist() == [text.encode().splitlines()[line - 1] for line in (3, 5, 6)]
+
+
+def test_empty_lines_of_one_column_and_files_without_times(tmp_path: Path) -> None:
+    log = wb.read_csv(written(tmp_path / "a.csv", "at\n1\n\n2\n"), time="at")
+    assert rows(log, "at") == [{"at": 1}, {"at": 2}]
+    assert wb.dead_letters(log).collect().num_rows == 0
+    with pytest.raises(SchemaError, match=r"b\.csv' has no column 'at'"):
+        wb.read_csv([tmp_path / "a.csv", written(tmp_path / "b.csv", "x\n1\n")], time="at")
+    written(tmp_path / "a.jsonl", '{"at": 1}\n')
+    written(tmp_path / "b.jsonl", '{"x": 1}\n{"at": 2, "x": 2}\n')
+    log = wb.read_json(tmp_path, time="at")
+    assert rows(log, "at", "x") == [{"at": 1, "x": None}, {"at": 2, "x": 2}]
+    assert [letter["line"] for letter in wb.dead_letters(log).collect().to_pylist()] == [1]
+
+
+def test_the_time_may_be_in_the_names_of_folders(tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        written(tmp_path / f"day={day}" / "part.csv", f"x,k\n{day},\n")
+    assert rows(wb.read_csv(tmp_path, time="day"), "day", "x") == [{"day": 1, "x": 1}, {"day": 2, "x": 2}]

@@ -18,6 +18,7 @@ from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.text_blocks import text_blocks
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
+from whimbrel.connect.file_formats.timed_rows import all_timed, timed
 from whimbrel.connect.files.data_file import DataFile
 
 _NONE = r"^$"
@@ -59,7 +60,7 @@ class CsvFiles(FileFormat):
             found = self._sample(text, names, {})
         return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
 
-    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
         lines: _CsvLines | None = None
         left, line = b"", 1
         for number, block in text_blocks(file, report):
@@ -73,11 +74,11 @@ class CsvFiles(FileFormat):
             elif not left:
                 line = number
             text = left + text
-            rows, taken = lines.rows(text, line, fields, report, ends=False)
+            rows, taken = lines.rows(text, line, fields, time, report, ends=False)
             yield from rows.to_batches()
             left, line = text[taken:], line + text.count(b"\n", 0, taken)
         if left and lines is not None:
-            rows, _ = lines.rows(left, line, fields, report, ends=True)
+            rows, _ = lines.rows(left, line, fields, time, report, ends=True)
             yield from rows.to_batches()
 
     def _begun(self, text: bytes) -> tuple[list[str], int, bytes]:
@@ -127,16 +128,20 @@ class _CsvLines(Format):
         together = text.count(b"\n") > len(messages)
         return self._block(text, len(messages), schema, together=together), np.ones(len(messages), np.int64)
 
-    def rows(self, text: bytes, number: int, schema: pa.Schema, report: Report, *, ends: bool) -> tuple[pa.Table, int]:
+    def rows(self, text: bytes, number: int, schema: pa.Schema, time: str, report: Report, *,
+             ends: bool) -> tuple[pa.Table, int]:
         """Rows of complete lines, and how many bytes of them were taken.
 
         They are parsed together if each line is a row. Else malformed lines are left out. A row that is open at the end
         is left for the next text, if there is one.
         """
         try:
-            return self._block(text, text.count(b"\n"), schema), len(text)
+            rows = self._block(text, text.count(b"\n"), schema)
+            if all_timed(rows, time):
+                return rows, len(text)
         except UNREADABLE:
-            numbered, taken = self._records.split(text, ends=ends)
+            pass
+        numbered, taken = self._records.split(text, ends=ends)
         lines = [line for _, line in numbered]
         if not lines:
             return schema.empty_table(), taken
@@ -147,11 +152,15 @@ class _CsvLines(Format):
         except UNREADABLE:
             good, rest, rows = good[:0], np.arange(len(lines)), schema.empty_table()
         found = decode(self, [lines[index] for index in rest], schema)
-        for index, why in found.malformed:
-            at, line = numbered[rest[index]]
-            report(MalformedLine(number + at, why, line))
-        order = np.argsort(np.concatenate([good, rest[found.each > 0]]), kind="stable")
-        return pa.concat_tables([rows, found.rows]).take(order).combine_chunks(), taken
+        malformed = [MalformedLine(number + numbered[rest[index]].line, why, numbered[rest[index]].text)
+                     for index, why in found.malformed]
+        of = np.concatenate([good, rest[found.each > 0]])
+        order = np.argsort(of, kind="stable")
+        rows, without = timed(pa.concat_tables([rows, found.rows]).take(order), time,
+                              lambda row: (number + numbered[of[order[row]]].line, numbered[of[order[row]]].text))
+        for each in sorted(malformed + without, key=lambda each: each.line):
+            report(each)
+        return rows.combine_chunks(), taken
 
     def _block(self, text: bytes, lines: int, schema: pa.Schema, *, together: bool = False) -> pa.Table:
         types = {field.name: field.type for field in schema}

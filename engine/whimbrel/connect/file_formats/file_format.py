@@ -45,14 +45,19 @@ class FileFormat(ABC):
     """Whether values of all types can be read as text."""
     has_malformed_lines: ClassVar[bool] = True
     """Whether single rows can be malformed."""
+    has_open_columns: ClassVar[bool] = False
+    """Whether later rows may have columns that the first rows lack."""
 
     @abstractmethod
     def schema(self, file: DataFile) -> pa.Schema:
         """Columns of a file, from its first rows."""
 
     @abstractmethod
-    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
-        """Rows of a file with these columns, all of which it has, in order."""
+    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+        """Rows of a file with these columns, all of which it has, in order.
+
+        A line without a value in the column `time` is malformed.
+        """
 
 
 COMPRESSED = ("", ".gz", ".zst", ".bz2", ".lz4", ".br")

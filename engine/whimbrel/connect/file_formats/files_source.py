@@ -70,7 +70,7 @@ class FilesSource(ColumnarSource):
                  late: str | None = None, name: str | None = None, given: pa.Schema,
                  partition: str | PartitionWatermarks | None = None, columns: Sequence[str] | None = None,
                  filesystem: Any = None) -> None:
-        self._where, self._format = f"{call}({shown_path(path)}, time={time!r})", format_
+        self._where, self._format, self._time = f"{call}({shown_path(path)}, time={time!r})", format_, time
         found = located_files(path, where=self._where, endings=format_.endings, filesystem=filesystem)
         self._folders = None if found.directory is None else FolderColumns(found.directory, found.files,
                                                                            where=self._where)
@@ -82,6 +82,10 @@ class FilesSource(ColumnarSource):
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}
         self._types = schemas
+        without = next((file for file in self.paths if time in fields.names and not self._has(file, time)), None)
+        if without is not None:
+            raise SchemaError(f"{str(without)!r} has no column {time!r}, which has the event time.", where=self._where,
+                              hint="Leave the file out, or write it again with this column.")
         self._whole = len(self.paths)
         super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
                          late=late, name=name or found.name or self.paths[0].stem, rows=None, where=self._where,
@@ -132,7 +136,7 @@ class FilesSource(ColumnarSource):
 
     def _rows_of(self, file: DataFile, report: Report) -> Generator[pa.RecordBatch]:
         """All rows of a file with all columns, so that what is malformed does not depend on a query."""
-        held = pa.schema([self._own(file, field) for field in self._fields if field.name in self._held[file]])
+        held = pa.schema([self._own(file, field) for field in self._fields if self._has(file, field.name)])
         names = self._all_fields().names
         try:
             checked_unchanged(file, self._written[file], self._where)
@@ -146,8 +150,11 @@ class FilesSource(ColumnarSource):
             raise self._broken(file, error) from None
         checked_unchanged(file, self._written[file], self._where)
 
+    def _has(self, file: DataFile, name: str) -> bool:
+        return name in self._held[file] or (name == self._time and self._format.has_open_columns)
+
     def _batches_of(self, file: DataFile, held: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
-        return self._format.batches(file, held, report)
+        return self._format.batches(file, held, self._time, report)
 
     def _own(self, file: DataFile, field: pa.Field) -> pa.Field:
         """A column as it is in a file: formats of text are parsed to the common type at once."""

@@ -25,7 +25,7 @@ class IpcFiles(FileFormat):
         with random_access(file) as memory:
             return _opened(memory, None).schema.remove_metadata()
 
-    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
         with random_access(file) as memory:
             held = _opened(memory, None).schema.names
             memory.seek(0)

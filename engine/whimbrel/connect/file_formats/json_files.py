@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from whimbrel.connect.feeds.formats.decode import decode
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 
 
@@ -27,6 +27,7 @@ class JsonFiles(FileFormat):
 
     title = "JSON lines"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".jsonl", ".ndjson", ".json"))
+    has_open_columns = True
 
     def __init__(self, given: pa.Schema) -> None:
         self._given = given
@@ -41,15 +42,11 @@ class JsonFiles(FileFormat):
         found = {field.name: _wide(field.type) for field in Json().infer(others)} if names.keys() - given else {}
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
-    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
         format_ = Json()
         for number, text in text_blocks(file, report):
-            lines = lines_of(text)
-            found = decode(format_, [line for _, line in lines], fields)
-            for index, why in found.malformed:
-                at, line = lines[index]
-                report(MalformedLine(number + at, why, line))
-            yield from found.rows.to_batches()
+            lines = [(number + at, line) for at, line in lines_of(text)]
+            yield from rows_of_lines(format_, lines, fields, time, report).to_batches()
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from whimbrel.connect.feeds.formats.decode import Format, Index, decode
+from whimbrel.connect.feeds.formats.decode import Format, Index
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 
 _TIME: Final = pa.timestamp("us", "UTC")
@@ -33,15 +34,11 @@ class ZeekFiles(FileFormat):
     def schema(self, file: DataFile) -> pa.Schema:
         return _Head.of(file).fields
 
-    def batches(self, file: DataFile, fields: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
         format_ = _ZeekLines(_Head.of(file))
         for number, text in text_blocks(file, report):
-            lines = [(at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
-            found = decode(format_, [line for _, line in lines], fields)
-            for index, why in found.malformed:
-                at, line = lines[index]
-                report(MalformedLine(number + at, why, line))
-            yield from found.rows.to_batches()
+            lines = [(number + at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
+            yield from rows_of_lines(format_, lines, fields, time, report).to_batches()
 
 
 class _Head:
