@@ -16,8 +16,15 @@ _INF = float("inf")
 
 NO_PAIRS = (*(0.0,) * 12, _INF, -_INF, _INF, -_INF)
 """Pairs; those with a number that is not finite; sums of x, y, x*x, y*y and x*y; smallest and largest x and y."""
-NO_POWERS = (*(0.0,) * 10, _INF, -_INF)
-"""Values; those that are not finite; sums of the first four powers; the smallest and the largest value."""
+NO_POWERS = (0.0,) * 11
+"""Finite values; those that are not finite; the first value; sums of the first four powers of distances from it.
+
+Powers of the values themselves lose all digits where the mean is far from zero. Since the value is one of the group, no
+mean is too far: of n values, the sums lose at most the digits of about n**2.
+"""
+
+_SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-130, 1e150
+"""Variances whose squares, and the rounding errors of these, are floats."""
 
 
 def added(high: Any, low: Any, value: Any, rest: Any) -> Any:
@@ -134,34 +141,60 @@ def determination(s: Any) -> Any:
 
 
 def powers_in(s: Any, value: Any) -> Any:
-    x, odd = float(value), s[1]
-    if not -_INF < x < _INF:
-        x, odd = 0.0, odd + 1.0
-    square = x * x
-    rest = product_error(x, x, square)
-    cube, cube_low = times(square, rest, x, 0.0)
-    fourth, fourth_low = times(square, rest, square, rest)
-    first, first_low = added(s[2], s[3], x, 0.0)
-    second, second_low = added(s[4], s[5], square, rest)
-    third, third_low = added(s[6], s[7], cube, cube_low)
-    last, last_low = added(s[8], s[9], fourth, fourth_low)
-    return (s[0] + 1.0, odd, first, first_low, second, second_low, third, third_low, last, last_low,
-            min(s[10], x), max(s[11], x))
+    x = float(value)
+    if not -_INF < x < _INF:  # the result is no number, whatever is added
+        return (s[0], s[1] + 1.0, s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10])
+    since = s[2] if s[0] > 0.0 else x
+    far, far_low = two_sum(x, -since)
+    square, square_low = times(far, far_low, far, far_low)
+    cube, cube_low = times(square, square_low, far, far_low)
+    fourth, fourth_low = times(square, square_low, square, square_low)
+    s1, s1_low = added(s[3], s[4], far, far_low)
+    s2, s2_low = added(s[5], s[6], square, square_low)
+    s3, s3_low = added(s[7], s[8], cube, cube_low)
+    s4, s4_low = added(s[9], s[10], fourth, fourth_low)
+    return (s[0] + 1.0, s[1], since, s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low)
 
 
 def powers_of_both(s: Any, t: Any) -> Any:
-    first, first_low = added(s[2], s[3], t[2], t[3])
-    second, second_low = added(s[4], s[5], t[4], t[5])
-    third, third_low = added(s[6], s[7], t[6], t[7])
-    last, last_low = added(s[8], s[9], t[8], t[9])
-    return (s[0] + t[0], s[1] + t[1], first, first_low, second, second_low, third, third_low, last, last_low,
-            min(s[10], t[10]), max(s[11], t[11]))
+    if t[0] == 0.0:
+        return (s[0], s[1] + t[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10])
+    if s[0] == 0.0:
+        return (t[0], s[1] + t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10])
+    s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low = counted_from(s[2], t)
+    s1, s1_low = added(s[3], s[4], s1, s1_low)
+    s2, s2_low = added(s[5], s[6], s2, s2_low)
+    s3, s3_low = added(s[7], s[8], s3, s3_low)
+    s4, s4_low = added(s[9], s[10], s4, s4_low)
+    return (s[0] + t[0], s[1] + t[1], s[2], s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low)
 
 
-def about_zero(s: Any) -> Any:
-    """The mean, the mean of squares, the square of the mean, each in two floats, and the variance."""
-    mean, mean_low = divided(s[2], s[3], s[0])
-    squares, squares_low = divided(s[4], s[5], s[0])
+def counted_from(since: Any, t: Any) -> Any:
+    """Sums of powers of distances from another value: each round exchanges one factor of each power that is left."""
+    by, low = two_sum(t[2], -since)
+    s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low = t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10]
+    s4, s4_low = with_product(s4, s4_low, s3, s3_low, by, low)
+    s3, s3_low = with_product(s3, s3_low, s2, s2_low, by, low)
+    s2, s2_low = with_product(s2, s2_low, s1, s1_low, by, low)
+    s1, s1_low = with_product(s1, s1_low, t[0], 0.0, by, low)
+    s4, s4_low = with_product(s4, s4_low, s3, s3_low, by, low)
+    s3, s3_low = with_product(s3, s3_low, s2, s2_low, by, low)
+    s2, s2_low = with_product(s2, s2_low, s1, s1_low, by, low)
+    s4, s4_low = with_product(s4, s4_low, s3, s3_low, by, low)
+    s3, s3_low = with_product(s3, s3_low, s2, s2_low, by, low)
+    s4, s4_low = with_product(s4, s4_low, s3, s3_low, by, low)
+    return s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low
+
+
+def with_product(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any) -> Any:
+    product, rest = times(x, x_low, y, y_low)
+    return added(high, low, product, rest)
+
+
+def about_mean(s: Any) -> Any:
+    """The mean of distances, the mean of squares, the square of the mean, each in two floats, and the variance."""
+    mean, mean_low = divided(s[3], s[4], s[0])
+    squares, squares_low = divided(s[5], s[6], s[0])
     of_mean, of_mean_low = times(mean, mean_low, mean, mean_low)
     spread, spread_low = added(squares, squares_low, -of_mean, -of_mean_low)
     return mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread + spread_low
@@ -170,10 +203,14 @@ def about_zero(s: Any) -> Any:
 def skewness(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
-    if not s[10] < s[11]:
+    if s[0] == 0.0:
         return None
-    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_zero(s)
-    cubes, cubes_low = divided(s[6], s[7], s[0])
+    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_mean(s)
+    if spread == 0.0:
+        return None
+    if not _SMALLEST_SPREAD < spread < _LARGEST_SPREAD:
+        return math.nan
+    cubes, cubes_low = divided(s[7], s[8], s[0])
     # E x^3 - mean * (3 E x^2 - 2 mean^2)
     thrice, thrice_low = times(squares, squares_low, 3.0, 0.0)
     inner, inner_low = added(thrice, thrice_low, -2.0 * of_mean, -2.0 * of_mean_low)
@@ -185,11 +222,15 @@ def skewness(s: Any) -> Any:
 def excess_kurtosis(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
-    if not s[10] < s[11]:
+    if s[0] == 0.0:
         return None
-    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_zero(s)
-    cubes, cubes_low = divided(s[6], s[7], s[0])
-    fourths, fourths_low = divided(s[8], s[9], s[0])
+    mean, mean_low, squares, squares_low, of_mean, of_mean_low, spread = about_mean(s)
+    if spread == 0.0:
+        return None
+    if not _SMALLEST_SPREAD < spread < _LARGEST_SPREAD:
+        return math.nan
+    cubes, cubes_low = divided(s[7], s[8], s[0])
+    fourths, fourths_low = divided(s[9], s[10], s[0])
     # E x^4 - mean * (4 E x^3 - mean * (6 E x^2 - 3 mean^2))
     six, six_low = times(squares, squares_low, 6.0, 0.0)
     three, three_low = times(of_mean, of_mean_low, 3.0, 0.0)

@@ -116,7 +116,8 @@ def r2(y: Value, x: Value) -> UserAggregate:
 def skew(value: Value) -> UserAggregate:
     """Skewness of the values that are not null.
 
-    It is the third moment about the mean, in units of the standard deviation. It is null where all values are equal.
+    It is the third moment about the mean, in units of the standard deviation. It is null where all values are equal, and
+    NaN where the variance is below 1e-130 or above 1e150. A mean far from zero costs no digits.
 
     Examples
     --------
@@ -132,6 +133,6 @@ def kurtosis(value: Value) -> UserAggregate:
     """Excess kurtosis of the values that are not null.
 
     It is the fourth moment about the mean, in units of the squared variance, less 3. It is null where all values are
-    equal.
+    equal, and NaN where the variance is below 1e-130 or above 1e150. A mean far from zero costs no digits.
     """
     return _KURTOSIS(value)

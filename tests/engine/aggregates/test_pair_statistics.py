@@ -48,6 +48,47 @@ def test_a_mean_far_from_zero_costs_no_digits() -> None:
     assert found(x, y)["cov"] == float(cov)
 
 
+def shape(x: Any) -> tuple[float, float]:
+    """Skewness and excess kurtosis, by exact fractions."""
+    exact = [Fraction(value) for value in x]
+    mean = sum(exact) / len(x)
+    second, third, fourth = (sum((value - mean) ** power for value in exact) / len(x) for power in (2, 3, 4))
+    return float(third) / float(second) ** 1.5, float(fourth / second**2 - 3)
+
+
+FAR = {
+    "three": [1e9 + 0.1, 1e9 + 0.2, 1e9 + 0.3],
+    "at_1e8": list(1e8 + np.random.default_rng(1).normal(size=1000)),
+    "at_1e12": list(1e12 + np.random.default_rng(2).lognormal(size=500)),
+    "at_2_to_52": [2.0**52, 2.0**52 + 1, 2.0**52 + 2, 2.0**52 + 7],
+    "outlier_first": [-1e15, *np.random.default_rng(3).normal(size=999)],
+    "outlier_last": [*np.random.default_rng(3).normal(size=999), -1e15],
+    "descending": list(-1e10 - np.arange(300.0) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("hop", [10**6, 70], ids=["at_once", "merged"])
+def test_shape_of_values_far_from_zero(name: str, hop: int) -> None:
+    x = FAR[name]
+    log = wb.from_arrow({"at": list(range(len(x))), "x": x}, time="at")
+    of = {"s": wb.skew(col.x), "k": wb.kurtosis(col.x)}
+    rows = log.hopping_window(10 * hop, hop).aggregate(**of).collect().to_pylist()
+    assert rows
+    for row in rows:
+        taken = x[max(row["end"] - 10 * hop, 0) if row["end"] - row["start"] < 10 * hop else row["start"]:row["end"]]
+        if len(set(taken)) > 1:
+            assert (row["s"], row["k"]) == pytest.approx(shape(taken), rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize(("x", "kurtosis"), [([1e-80, 2e-80, 4e-80], math.nan), ([1e90, 2e90, 4e90], math.nan),
+                                             ([1e200, 1e200], None), ([math.nan, 1.0, 2.0], math.nan)])
+def test_a_variance_out_of_range_is_no_number(x: list[float], kurtosis: float | None) -> None:
+    row = found(x, x)
+    for name in ("skew", "kurtosis"):
+        assert row[name] is None if kurtosis is None else math.isnan(row[name])
+
+
 def test_the_order_of_rows_does_not_show() -> None:
     draw = np.random.default_rng(6)
     x, y = draw.normal(size=(2, 2000)) * draw.lognormal(size=(2, 2000))
