@@ -85,3 +85,14 @@ def modulo(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
     """Remainder with the sign of the divisor, the rows that wrapped (none), and the rows whose divisor is zero."""
     zero = y == 0
     return np.where(zero, 0, x % np.where(zero, 1, y)), NONE, zero
+
+
+def round_to_ten(x: Any, power: int) -> tuple[Any, Bits]:
+    """The nearest multiple of a power of ten, of two the even one, and the rows where it is outside of their type."""
+    low, high = np.iinfo(x.dtype).min, np.iinfo(x.dtype).max
+    step = 10**power
+    if step > high:
+        return x - x, (x > step // 2) | (x < -(step // 2)) if step // 2 <= high else NONE
+    tens, rest = x // step, x % step
+    tens = tens + ((rest > step // 2) | ((rest == step // 2) & (tens % 2 == 1))).astype(x.dtype)
+    return tens * x.dtype.type(step), (tens > high // step) | (tens < -(-low // step))

@@ -199,6 +199,8 @@ def _writable_call(call: Call, schema: Schema) -> bool:
                     and len(call.options) <= _LONGEST_IN)
         case "greatest" | "least":
             return numpy_type(type_of(call, schema)) is not None
+        case "round" if t.is_integer(x_type):  # to tens it may overflow
+            return call.options[0] >= 0
         case "abs" | "floor" | "ceil" | "round" | "sqrt" | "sign":
             return numpy_type(x_type) is not None
         case function:

@@ -305,6 +305,11 @@ def _call(expr: Call, scope: Scope) -> Value:
             return from_column(inside)
         case "abs":
             return _unary(expr, "abs", x, scope)
+        case "round" if t.is_integer(result) and expr.options[0] < 0:
+            data, bad = ints.round_to_ten(x.data, -expr.options[0])
+            scope.refuse(bad, x.valid, expr, lambda row: _overflow(f"{at_row(x.data, row)} rounded", result),
+                         _instead(result))
+            return Value(result, data, x.valid)
         case "floor" | "ceil" | "round" if t.is_integer(result):
             return x
         case "floor" | "ceil" | "round" if t.is_decimal(result):

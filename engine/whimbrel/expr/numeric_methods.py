@@ -74,7 +74,7 @@ class NumericMethods:
     def round(self, digits: int = 0) -> Expr:
         """Round to this many decimals, half to even.
 
-        The type does not change.
+        ``round(-1)`` rounds to tens. The type does not change, and an integer that leaves its type is an error.
         """
         if isinstance(digits, bool) or not isinstance(digits, int):
             raise ExpressionError(f"round() needs a whole number of digits, got {digits!r}.",

@@ -116,8 +116,8 @@ def r2(y: Value, x: Value) -> UserAggregate:
 def skew(value: Value) -> UserAggregate:
     """Skewness of the values that are not null.
 
-    It is the third moment about the mean, in units of the standard deviation. It is null where all values are equal, and
-    NaN where the variance is below 1e-130 or above 1e150. A mean far from zero costs no digits.
+    It is the third moment about the mean, in units of the standard deviation. It is null where all values are equal,
+    and NaN where the variance is below 1e-130 or above 1e150. A mean far from zero costs no digits.
 
     Examples
     --------

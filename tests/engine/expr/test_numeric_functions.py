@@ -287,3 +287,28 @@ def test_a_c_function_that_is_missing_is_an_error() -> None:
     assert isinstance(c_function("pow"), ctypes._CFuncPtr)
     with pytest.raises(AttributeError):
         c_function("no_such_function")
+
+
+@pytest.mark.parametrize("type_", (pa.int64(), pa.int32(), pa.int8(), pa.uint8(), pa.uint64()), ids=str)
+@pytest.mark.parametrize("digits", (0, -1, -2, -3, -18, -19, -20))
+def test_integers_are_rounded_to_tens(type_: pa.DataType, digits: int) -> None:
+    limits = np.iinfo(type_.to_pandas_dtype())
+    given = [value for value in (7, 64, -15, 15, 25, -25, 5, -5, 0, 50, 150, 149, 250, -50, 127, -128, limits.min,
+                                 limits.max, limits.max // 2, 5 * 10**18, 5 * 10**18 + 1, 15 * 10**17)
+             if limits.min <= value <= limits.max]
+    for value in given:
+        rounded = round(value, digits)  # of Python: exact, halves to even
+        of = batch(x=pa.array([None, value], type_))
+        if limits.min <= rounded <= limits.max:
+            column = evaluate(col.x.round(digits), of)
+            assert column.to_arrow() == pa.array([None, rounded], type_), value
+        else:
+            with pytest.raises(KernelError, match="integer overflow"):
+                evaluate(col.x.round(digits), of)
+
+
+def test_integers_are_rounded_to_tens_in_filters_and_sql() -> None:
+    log = wb.from_arrow({"at": [1, 2, 3], "x": [7, 64, -15]}, time="at")
+    assert log.where(col.x.round(-1) + 1 > 11).select(y=col.x.round(-1) * 2).collect()["y"].to_pylist() == [120]
+    found = wb.sql("SELECT round(x, -1) AS y FROM log", log=log).collect()["y"].to_pylist()
+    assert found == log.select(y=col.x.round(-1)).collect()["y"].to_pylist() == [10, 60, -20]
