@@ -354,3 +354,26 @@ def test_the_time_may_be_in_the_names_of_folders(tmp_path: Path) -> None:
         (tmp_path / f"day={day}").mkdir()
         written(tmp_path / f"day={day}" / "part.csv", f"x,k\n{day},\n")
     assert rows(wb.read_csv(tmp_path, time="day"), "day", "x") == [{"day": 1, "x": 1}, {"day": 2, "x": 2}]
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_a_column_that_is_empty_in_a_file_has_the_type_of_the_others(tmp_path: Path, first: int) -> None:
+    texts = ["at,x,y\n1,1,\n", "at,x,y\n", "at,x,y\n2,,\n"]
+    for number, text in enumerate(texts[first:] + texts[:first]):
+        written(tmp_path / f"{number}.csv", text)
+    log = wb.read_csv(tmp_path, time="at", reorder_latency=2)
+    assert log.schema.show() == "at: int64, x: int64, y: string"
+    assert rows(log, "x", "y") == [{"x": 1, "y": None}, {"x": None, "y": None}]
+    written(tmp_path / "3.csv", "at,x,y\n3,a,5\n")
+    assert wb.read_csv(tmp_path, time="at").schema.show() == "at: int64, x: string, y: int64"
+
+
+def test_a_key_that_is_null_in_a_file_has_the_type_of_the_others(tmp_path: Path) -> None:
+    written(tmp_path / "a.jsonl", '{"at": 1, "x": null, "y": null, "z": [null]}\n')
+    written(tmp_path / "b.jsonl", '{"at": 2, "x": 2, "y": null, "z": [1.5]}\n')
+    log = wb.read_json(tmp_path, time="at")
+    assert log.schema.show() == "at: int64, x: int64, y: string, z: list<item: double>"
+    assert rows(log, "x", "y", "z") == [{"x": None, "y": None, "z": [None]}, {"x": 2, "y": None, "z": [1.5]}]
+    written(tmp_path / "c.jsonl", '{"at": 3, "x": "c"}\n')
+    with pytest.raises(SchemaError, match=re.escape("'x' is int64 in 'b.jsonl' and string in 'c.jsonl'")):
+        wb.read_json(tmp_path, time="at")

@@ -212,10 +212,8 @@ def _sure(type_: pa.DataType) -> str:
 
 
 def _wide(values: pa.ChunkedArray) -> pa.DataType:
-    """The type of a sample, wide enough for later values: fractions of seconds, and text where all is empty."""
+    """The type of a sample, wide enough for later values, which may have fractions of seconds."""
     type_ = values.type
-    if pa.types.is_null(type_):
-        return pa.string()
     if not pa.types.is_timestamp(type_) or type_.unit == "us":
         return type_
     wide = pa.timestamp("us", type_.tz)

@@ -50,7 +50,7 @@ class FileFormat(ABC):
 
     @abstractmethod
     def schema(self, file: DataFile) -> pa.Schema:
-        """Columns of a file, from its first rows."""
+        """Columns of a file, from its first rows; of type null if those are empty."""
 
     @abstractmethod
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:

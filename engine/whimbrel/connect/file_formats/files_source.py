@@ -77,8 +77,8 @@ class FilesSource(ColumnarSource):
         self.paths = found.files if self._folders is None else self._folders.in_order()
         self._written = {file: written_at_first(file) for file in self.paths}
         schemas = {file: self._schema_of(file) for file in self.paths}
-        fields = _with_given(unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where), given,
-                             self._where)
+        fields = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where)
+        fields = _with_given(_texts_for_nulls(fields) if format_.has_malformed_lines else fields, given, self._where)
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}
         self._types = schemas
@@ -189,6 +189,11 @@ class FilesSource(ColumnarSource):
                                   where=self._where, hint="Use a list of the files to read the column of the files.")
             fields = fields.append(field)
         return fields
+
+
+def _texts_for_nulls(fields: pa.Schema) -> pa.Schema:
+    """Columns that are empty in all files are text."""
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in fields])
 
 
 def _with_given(fields: pa.Schema, given: pa.Schema, where: str) -> pa.Schema:

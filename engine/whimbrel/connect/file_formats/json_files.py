@@ -59,7 +59,5 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:
-    """The type of a sample, wide enough for later values: fractions of seconds, and text where all is null."""
-    if pa.types.is_null(type_):
-        return pa.string()
+    """The type of a sample, wide enough for later values, which may have fractions of seconds."""
     return pa.timestamp("us", type_.tz) if pa.types.is_timestamp(type_) and type_.unit in ("s", "ms") else type_

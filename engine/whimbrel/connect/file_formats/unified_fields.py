@@ -17,7 +17,8 @@ def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool,
     """Columns of all files, in the order in which they first appear.
 
     A column that a file lacks is null in its rows. Integers and floats become floats. Other types become the type
-    that holds both exactly. If there is none, values of a text format stay text.
+    that holds both exactly. If there is none, values of a text format stay text. A column that is empty in the first
+    rows of a file has no type there, and takes that of the others.
 
     Raises
     ------
@@ -40,7 +41,7 @@ def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool,
                 here, there = shown_apart(first, file)
                 raise SchemaError(f"Column {field.name!r} is {type_} in {here!r} and {field.type} in {there!r}.",
                                   where=where, hint=f'Use schema={{"{field.name}": ...}} with one type for both.')
-            types[field.name] = wider, first
+            types[field.name] = wider, file if pa.types.is_null(type_) else first
     return pa.schema([(name, type_) for name, (type_, _) in types.items()])
 
 
