@@ -108,7 +108,8 @@ def from_sql(query: str, connection: Any, *, time: str, end: str | None = None, 
              partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
     """Create a stream from a query of a database, through ADBC.
 
-    The query runs now, for its columns, and again with each read. Rows are read in batches.
+    The query runs now, for its columns, and again with each read. Rows are read in batches. A file that does not
+    exist is an error, and none is created.
 
     Parameters
     ----------

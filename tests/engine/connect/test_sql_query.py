@@ -83,9 +83,28 @@ def test_connections_are_checked_and_show_no_password(monkeypatch: pytest.Monkey
     with pytest.raises(SourceError, match=r"cannot be reached: .*refused") as caught:
         wb.from_sql(QUERY, "postgresql://ann:sEcReT@127.0.0.1:1/x", time="t")
     assert "sEcReT" not in str(caught.value)
-    with pytest.raises(SourceError, match=r"cannot be reached: .*failed to open"):
+    with pytest.raises(SourceError, match=r"There is no file '/none/log.db'"):
         wb.from_sql(QUERY, "sqlite:////none/log.db", time="t")
     monkeypatch.setitem(sys.modules, "adbc_driver_sqlite.dbapi", None)
     with pytest.raises(MissingExtraError) as absent:
         wb.from_sql(QUERY, "sqlite:///x", time="t")
     assert "whimbrel[adbc]" in absent.value.hint
+
+
+@pytest.mark.parametrize("scheme", ("sqlite", "duckdb"))
+def test_a_missing_file_is_an_error_and_is_not_created(scheme: str, address: str, tmp_path: Path) -> None:
+    missing = tmp_path / "lgo.db"
+    with pytest.raises(SourceError, match=r"There is no file '.*lgo\.db'") as caught:
+        wb.from_sql("SELECT 1 AS t", f"{scheme}:///{missing}", time="t")
+    assert "Check the path" in caught.value.hint
+    assert not missing.exists()
+    log = wb.from_sql(QUERY, address, time="t")
+    (tmp_path / "log.db").rename(missing)
+    with pytest.raises(SourceError, match="There is no file"):
+        log.select("x").collect()
+    assert not (tmp_path / "log.db").exists()
+
+
+@pytest.mark.parametrize("scheme", ("sqlite", "duckdb"))
+def test_a_database_in_memory_needs_no_file(scheme: str) -> None:
+    assert wb.from_sql("SELECT 1 AS t, 2 AS x", f"{scheme}:///:memory:", time="t").collect()["x"].to_pylist() == [2]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -122,8 +123,13 @@ def _connector(connection: Any, where: str) -> Callable[[], Any]:
         raise MissingExtraError(module.replace("_", "-"), extra, f"from_sql() with {scheme}://") from None
     target = connection if scheme.startswith("postgres") else rest.removeprefix("/")
 
+    in_file = scheme in ("sqlite", "duckdb") and not target.startswith((":memory:", "file:", "md:"))
+
     @contextmanager
     def opened() -> Iterator[Any]:
+        if in_file and not Path(target).exists():  # the driver would create it
+            raise SourceError(f"There is no file {target!r}.", where=where,
+                              hint=f"Check the path; a relative one begins in {Path.cwd()}.")
         try:
             link = library.connect(target)
         except library.Error as error:
