@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -17,6 +18,14 @@ AT = np.datetime64("2024-01-01", "ms") + np.arange(50) * np.timedelta64(1_000, "
 
 def log() -> Stream:
     return wb.from_arrow({"t": AT, "x": np.arange(50.0)}, time="t", name="log").select("x")
+
+
+def zoned(times: Any) -> pa.Array:
+    return pa.array(times).cast(pa.timestamp("ms", "Europe/Berlin"))
+
+
+def zoned_log() -> Stream:
+    return wb.from_arrow({"t": zoned(AT), "x": np.arange(50.0)}, time="t")
 
 
 def feed() -> Stream:
@@ -51,6 +60,18 @@ BEFORE_ANY_ROW: dict[str, tuple[Callable[[], Any], str, str]] = {
     "sessions of texts": (lambda: wb.calendar({"open": ["a"], "close": ["b"]}), "got string and string", "timestamps"),
     "a calendar of integers": (lambda: log().tumbling_window(wb.calendar({"open": [0.5], "close": [6]})),
                                "of one type of time, got double and int64", "timestamps"),
+    "sessions of integers for times": (lambda: log().tumbling_window(wb.calendar({"open": [0], "close": [6]})),
+                                       "has int64, but the times of the stream are timestamp[ms]",
+                                       "sessions of timestamps"),
+    "sessions of times for integers": (
+        lambda: wb.from_arrow({"t": [1, 2]}, time="t").tumbling_window(wb.calendar({"open": AT[:1], "close": AT[1:2]})),
+        "has timestamp[ms], but the times of the stream are int64", "sessions of integers"),
+    "sessions without a zone": (lambda: zoned_log().tumbling_window(wb.calendar({"open": AT[:1], "close": AT[1:2]})),
+                                "timestamp[ms] and timestamp[ms, tz=Europe/Berlin]",
+                                "assume_timezone(column, 'Europe/Berlin')"),
+    "sessions with a zone": (
+        lambda: log().tumbling_window(wb.calendar({"open": zoned(AT[:1]), "close": zoned(AT[1:2])})),
+        "tz=Europe/Berlin] and timestamp[ms]", "local_timestamp(column)"),
     "no min_rows": (lambda: wb.mean(col.x).min_rows(0), "must be an integer of at least 1, got 0", "min_rows(3)"),
     "no such borders": (lambda: log().sliding_window("1s", closed="neither"), "closed must be 'left'", "'both'"),
     "no a[0]": (lambda: log().select(z=wb.iir(col.x, b=[1], a=[0, 1])), "first coefficient of a must not be 0, got 0",

@@ -37,6 +37,15 @@ class TradingCalendar:
 
     def window(self, schema: Schema, where: str) -> TableWindow:
         """The windows for a stream, in its ticks."""
+        given, wanted = self.starts.type, schema.time_type
+        timed = pa.types.is_timestamp(given)
+        if timed != pa.types.is_timestamp(wanted):
+            raise PlanError(f"The calendar has {given}, but the times of the stream are {wanted}.", where=where,
+                            hint="Use sessions of timestamps." if schema.unit else "Use sessions of integers.")
+        if timed and (given.tz is None) != (wanted.tz is None):
+            hint = f"assume_timezone(column, {wanted.tz!r})" if wanted.tz else "local_timestamp(column)"
+            raise PlanError(f"Sessions with a zone meet times without one, or the reverse: {given} and {wanted}.",
+                            where=where, hint=f"Use pyarrow.compute.{hint} for the columns of the calendar.")
         try:
             starts, ends = (frozen(each.cast(schema.time_type).cast(pa.int64()).to_numpy(zero_copy_only=False).copy())
                             for each in (self.starts, self.ends))
@@ -54,8 +63,8 @@ def calendar(sessions: Any) -> TradingCalendar:
     ----------
     sessions : pyarrow.Table, dict or DataFrame
         Such as the hours of an exchange. Its first two columns are the start and the end of each session: timestamps,
-        or integers for streams with integer times. Sessions are in order and do not overlap. The end is not part of a
-        session.
+        or integers for streams with integer times. They have a zone if the times of the stream have one, which may be
+        another zone. Sessions are in order and do not overlap. The end is not part of a session.
 
     Examples
     --------
