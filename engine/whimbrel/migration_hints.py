@@ -55,6 +55,7 @@ EXPRESSION: Mapping[str, str] = {
     "cum_max": "wb.max(col.x).so_far()", "cum_min": "wb.min(col.x).so_far()", "cum_count": "wb.count().so_far()",
     **dict.fromkeys(("shift", "lag"), '.previous() for the event before, or .ago("1h")'), "lead": '.ahead("1h")',
     "diff": "col.x - col.x.previous()", "pct_change": "col.x / col.x.previous() - 1",
+    "min_rows": "it for each aggregate of a formula, or wb.when(wb.count(col.x) >= 3).then(formula).otherwise(None)",
     "power": "an operator: col.x ** 3", "ln": ".log()", "exp2": "an operator: 2.0 ** col.x",
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),

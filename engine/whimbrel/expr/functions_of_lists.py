@@ -92,14 +92,27 @@ def _slice(lists: Any, start: int, stop: int | None) -> Any:
 
 
 def _contains(lists: Any, value: Any) -> Any:
-    found = None
+    found, fits = None, np.True_
+    if value.type != lists.type.value_type and t.is_primitive(value.type):
+        value, fits = _as_item(value, lists.type.value_type)
     if value.type == lists.type.value_type and (items := items_of(lists)) is not None:
         found = contain(items, Column.from_arrow(value).values)
     if found is None:
         kept, lengths = _present(lists)
         sought = value.take(pa.array(np.repeat(np.arange(len(lengths)), lengths)))
         found = _counts(np.asarray(pc.fill_null(pc.equal(kept, sought), pa.scalar(value=False))), lengths) > 0
-    return held(pa.bool_(), found, True, lists, value)
+    return held(pa.bool_(), found & fits, True, lists, value)
+
+
+def _as_item(value: Any, item: pa.DataType) -> tuple[Any, Any]:
+    """Numbers at the type of the items, and whether they are the same numbers there; a float may round them."""
+    cast = pc.cast(value, item, safe=False)
+    if t.is_floating(item):
+        return cast, np.True_
+    zero, other_zero = pa.scalar(0, value.type), pa.scalar(0, item)
+    same = pc.and_(pc.equal(pc.cast(cast, value.type, safe=False), value),
+                   pc.equal(pc.less(value, zero), pc.less(cast, other_zero)))
+    return cast, np.asarray(same.fill_null(False))
 
 
 def _sum(lists: Any) -> Any:
@@ -226,6 +239,8 @@ def _needs(fits: Callable[[pa.DataType], bool], words: str) -> Callable[[Types, 
 
 def _check_contains(given: Types, _: Sequence[Any], shown: str) -> None:
     item = _item(given)
+    if is_number(item) and is_number(given[1]):
+        return
     if not t.is_null(item) and not t.is_null(given[1]) and item != given[1]:
         raise ExpressionError(f"A list of {item} cannot contain {given[1]}.", where=shown,
                               hint=f"Use wb.lit(...).cast('{item}').")

@@ -45,7 +45,7 @@ class ListFunctions:
         return self._called("slice", self._whole("slice", start), None if stop is None else self._whole("slice", stop))
 
     def contains(self, value: Any) -> Expr:
-        """Test for an item that equals `value`."""
+        """Test for an item that equals `value`, which is a number of any type for lists of numbers."""
         return Call("list.contains", (self.x, lift(value)))
 
     def sum(self) -> Expr:

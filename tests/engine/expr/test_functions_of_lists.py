@@ -84,3 +84,22 @@ def test_lists_stand_in_queries_and_in_sql() -> None:
 def test_explode_says_what_it_takes(arguments, message) -> None:
     with pytest.raises(PlanError, match=message):
         wb.from_arrow({"at": [0], "x": [1]}, time="at").explode(*arguments)
+
+
+@pytest.mark.parametrize("items", (pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64()), ids=str)
+def test_lists_of_numbers_contain_numbers_of_other_types(items: pa.DataType) -> None:
+    rows = [[1, 3, 44], [], None, [None, 3], [127]]
+    of = batch(v=pa.array(rows, pa.list_(items)), n=pa.array([3, 3, 3, None, -129], pa.int64()),
+               x=pa.array([3.0, 3.5, 3.0, math.nan, 127.0]))
+    for value in (3, 3.0, 300, 44.5, -1, 2**40):
+        expected = [None if row is None else value in row for row in rows]
+        assert values(col.v.list.contains(value), of) == expected, value
+    assert values(col.v.list.contains(col.n), of) == [True, False, None, None, False]
+    assert values(col.v.list.contains(col.x), of) == [True, False, None, False, True]
+
+
+def test_a_number_rounds_to_the_floats_of_a_list() -> None:
+    of = batch(v=pa.array([[0.1]], pa.list_(pa.float32())))
+    assert values(col.v.list.contains(0.1), of) == [True]
+    top = batch(v=pa.array([[2**64 - 1]], pa.list_(pa.uint64())))
+    assert values(col.v.list.contains(-1), top) == [False]
