@@ -11,6 +11,7 @@ import pyarrow as pa
 from whimbrel.clock import Duration
 from whimbrel.connect import PartitionWatermarks
 from whimbrel.connect.feeds.runtime.row_validation import fields_given
+from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_files import CsvFiles
 from whimbrel.connect.file_formats.file_format import FileFormat
 from whimbrel.connect.file_formats.files_source import FilesSource
@@ -103,9 +104,9 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
                         hint='Use for example delimiter=";" or "\\t".')
     times = _text_times(time_format, timezone)
     given = pa.schema([field.with_type(times.typed(field.type)) for field in given])
-    return _stream(path, CsvFiles(delimiter, column_names, given, times), "read_csv", given, time=time, columns=columns,
-                   end=end, arrival=arrival, reorder_latency=reorder_latency, late=late, partition=partition, name=name,
-                   filesystem=filesystem)
+    return _stream(path, CsvFiles(CsvDialect(delimiter, times), column_names, given), "read_csv", given, time=time,
+                   columns=columns, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                   partition=partition, name=name, filesystem=filesystem)
 
 
 def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv as python_csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -14,17 +15,18 @@ from pyarrow import csv
 from whimbrel.batch import Mask
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, decode
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
-from whimbrel.connect.file_formats.text_blocks import text_blocks
-from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
+from whimbrel.connect.file_formats.sample_types import has_large, is_time_type, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
+from whimbrel.connect.file_formats.text_times import ISO_TIMES
 from whimbrel.connect.file_formats.timed_rows import all_timed, timed
 from whimbrel.connect.files.data_file import DataFile
 
 _NONE = r"^$"
+_WHOLE = re.compile(rb"-?\d+")
 _NOT_ONE = "not one line: a quote is open"
-_NULLS = tuple(csv.ConvertOptions().null_values)
-_CHUNK_BYTES = 1 << 20
 _DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
 
 
@@ -33,32 +35,54 @@ class CsvFiles(FileFormat):
 
     Parameters
     ----------
-    delimiter : str
+    dialect : CsvDialect
     names : sequence of str, optional
         Names of the columns of files without a header.
     given : pyarrow.Schema
         Types of some columns, instead of those of the first rows.
-    times : TextTimes
-        How texts are times.
     """
 
     title = "CSV"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".csv", ".tsv"))
     text_for_all = True
 
-    def __init__(self, delimiter: str, names: Sequence[str] | None, given: pa.Schema,
-                 times: TextTimes = ISO_TIMES) -> None:
-        self._delimiter, self._names, self._given, self._times = delimiter, names, given, times
+    def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema) -> None:
+        self._dialect, self._names, self._given = dialect, names, given
 
-    def schema(self, file: DataFile) -> pa.Schema:
-        names, _, text = self._begun(next((block for _, block in text_blocks(file, _ignored) if block.strip()), b""))
+    def time_hint(self, name: str) -> str:
+        return (f'Use schema={{"{name}": "timestamp[us]"}}, and time_format= unless times are in ISO 8601. '
+                "Times that are numbers must be whole.")
+
+    def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
+        names, _, text = self._begun(first_text(file))
         types = {field.name: field.type for field in self._given if field.name in names}
         try:
             found = self._sample(text, names, types) if text else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})
         except pa.ArrowInvalid:  # values that do not fit a given type
             found = self._sample(text, names, {})
-        return pa.schema([(name, types.get(name, _wide(found.column(name)))) for name in names])
+        return pa.schema([(name, types.get(name) or self._type(found, name, text, name in times)) for name in names])
+
+    def _type(self, found: pa.Table, name: str, text: bytes, is_time: bool) -> pa.DataType:
+        """The type of a column of a sample; that of most values if it is a time, which text cannot be."""
+        type_ = _wide(found.column(name))
+        has_times = is_time_type(type_) or pa.types.is_null(type_)
+        if not is_time and (not pa.types.is_floating(type_) or not has_large(found.column(name))):
+            return type_
+        if is_time and has_times:
+            return type_
+        names = found.column_names
+        texts = self._sample(text, names, dict.fromkeys(names, pa.binary())).column(name).to_pylist()
+        values = [value for value in texts if value not in self._dialect.null_words]
+        if is_time:
+            return time_type_of_most(values, self._type_of) or type_
+        if not all(map(_WHOLE.fullmatch, values)):
+            return type_
+        return whole_type(list(map(int, values))) or pa.string()
+
+    def _type_of(self, value: bytes) -> pa.DataType:
+        quoted = b'"%b"\n' % value.replace(b'"', b'""')
+        return _wide(self._dialect.read(quoted, ["value"], {}, together=True).column(0))
 
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
         lines: _CsvLines | None = None
@@ -70,7 +94,7 @@ class CsvFiles(FileFormat):
                     continue
                 names, line, text = self._begun(block)
                 line += number - 1
-                lines = _CsvLines(names, self._delimiter, self._times)
+                lines = _CsvLines(names, self._dialect)
             elif not left:
                 line = number
             text = left + text
@@ -93,7 +117,7 @@ class CsvFiles(FileFormat):
             raise UnreadableError("it has no header line")
         end = text.index(b"\n", first)
         header = text[first:end].removesuffix(b"\r").decode("utf-8", errors="replace")
-        names = next(python_csv.reader([header], delimiter=self._delimiter), [])
+        names = next(python_csv.reader([header], delimiter=self._dialect.delimiter), [])
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
@@ -104,24 +128,27 @@ class CsvFiles(FileFormat):
         skip: list[csv.InvalidRow] = []
         found = None
         with suppress(*UNREADABLE):
-            found = _read(text, names, types, self._delimiter, self._times, skip=skip)
+            found = self._dialect.read(text, names, types, skip)
         if found is not None and found.num_rows + len(skip) == text.count(b"\n"):
             return found
-        rows, _ = RecordSplitter(self._delimiter, len(names)).split(text, ends=False)
-        whole = b"".join([row.text + b"\n" for row in rows])
-        return _read(whole or b"\n", names, types, self._delimiter, self._times, skip=[], together=True)
+        splitter = RecordSplitter(self._dialect.delimiter, len(names))
+        rows, taken = splitter.split(text, ends=False)
+        if 2 * taken < len(text):  # a quote that is not closed
+            rows, _ = splitter.split(text, ends=True)
+        whole = b"".join([row.text + b"\n" for row in rows if splitter.is_whole(row.text)])
+        return self._dialect.read(whole or b"\n", names, types, [], together=True)
 
 
 class _CsvLines(Format):
     """Lines of a CSV file with these columns."""
 
-    def __init__(self, names: Sequence[str], delimiter: str, times: TextTimes) -> None:
-        self._names, self._delimiter, self._times = names, delimiter, times
-        self._records = RecordSplitter(delimiter, len(names))
-        self._end = delimiter.encode() * (len(names) - 1) + b"\n"  # an open quote takes in the next line
+    def __init__(self, names: Sequence[str], dialect: CsvDialect) -> None:
+        self._names, self._dialect = names, dialect
+        self._records = RecordSplitter(dialect.delimiter, len(names))
+        self._end = dialect.delimiter.encode() * (len(names) - 1) + b"\n"  # an open quote takes in the next line
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
-        return _read(b"\n".join(sample) + b"\n", self._names, {}, self._delimiter, self._times, skip=[]).schema
+        return self._dialect.read(b"\n".join(sample) + b"\n", self._names, {}, []).schema
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
         text = b"\n".join(messages) + b"\n"
@@ -165,8 +192,7 @@ class _CsvLines(Format):
     def _block(self, text: bytes, lines: int, schema: pa.Schema, *, together: bool = False) -> pa.Table:
         types = {field.name: field.type for field in schema}
         alone = len(self._names) == 1  # an empty line is a value then
-        rows = _read(text if alone else text + self._end, self._names, types, self._delimiter, self._times,
-                     together=together)
+        rows = self._dialect.read(text if alone else text + self._end, self._names, types, together=together)
         if rows.num_rows != lines + (not alone):
             raise UnreadableError(_NOT_ONE)
         return rows.slice(0, lines).select(schema.names)
@@ -178,7 +204,7 @@ class _CsvLines(Format):
         text = b"\n".join(lines) + b"\n" + self._end
         suspect = np.ones(len(lines), np.bool_)
         try:
-            values = _read(text, self._names, types, self._delimiter, self._times, skip=skip, together=True)
+            values = self._dialect.read(text, self._names, types, skip, together=True)
         except pa.ArrowException:
             return suspect
         if values.num_rows + len(skip) != len(lines) + 1:
@@ -187,7 +213,7 @@ class _CsvLines(Format):
         suspect[[row.number - 1 for row in skip]] = True
         whole = np.flatnonzero(~suspect)
         for field in schema:
-            pattern = _sure(field.type) if self._times == ISO_TIMES or not _is_time(field.type) else _NONE
+            pattern = _sure(field.type) if self._dialect.times == ISO_TIMES or not _is_time(field.type) else _NONE
             if pattern:
                 sure = pc.match_substring_regex(values.column(field.name), pattern=pattern).to_numpy()[: len(whole)]
                 suspect[whole[~sure.astype(np.bool_)]] = True
@@ -223,49 +249,3 @@ def _wide(values: pa.ChunkedArray) -> pa.DataType:
         except pa.ArrowInvalid:
             return type_
     return wide
-
-
-def _read(text: bytes, names: Sequence[str], types: dict[str, pa.DataType], delimiter: str, times: TextTimes,
-          skip: list[csv.InvalidRow] | None = None, *, together: bool = False) -> pa.Table:
-    """Parse lines; with `skip`, rows of other numbers of values are put there.
-
-    With `together`, values in quotes may have line ends, which takes longer.
-    """
-    def skipped(row: csv.InvalidRow) -> str:
-        assert skip is not None
-        skip.append(row)
-        return "skip"
-
-    try:
-        rows = csv.read_csv(
-            pa.BufferReader(text),
-            read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
-            parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=together,
-                                           ignore_empty_lines=len(names) > 1,
-                                           invalid_row_handler=None if skip is None else skipped),
-            convert_options=csv.ConvertOptions(timestamp_parsers=times.parsers, column_types={
-                name: times.written(type_) for name, type_ in types.items()}))
-    except pa.ArrowInvalid as error:
-        what = str(error)
-        if "Expected" in what and " columns, got " in what:
-            expected, got = what.partition("Expected ")[2].split(" columns, got ")
-            raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
-        raise
-    return pa.table({name: times.in_zone(_without_empty(rows.column(name))) for name in rows.column_names})
-
-
-def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts with null in place of empty ones."""
-    if not pa.types.is_string(values.type):
-        return values
-    return pa.chunked_array([_nulled(chunk) for chunk in values.chunks], values.type)
-
-
-def _nulled(chunk: pa.Array) -> pa.Array:
-    ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
-    empty = ends[1:] == ends[:-1]
-    return pc.if_else(pa.array(empty), pa.scalar(None, chunk.type), chunk) if empty.any() else chunk
-
-
-def _ignored(_: MalformedLine) -> None:
-    """Malformed lines of a sample are reported when they are read."""

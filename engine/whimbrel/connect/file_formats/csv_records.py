@@ -52,6 +52,10 @@ class RecordSplitter:
         self._record = re.compile(b"%b(?:%b%b)*+\\n" % (value, mark, value))
         self._whole = re.compile(b"%b(?:%b%b){%d}\\r?\\n" % (strict, mark, strict, values - 1))
 
+    def is_whole(self, record: bytes) -> bool:
+        """Whether it has the right number of values, and no quote is open or followed by text."""
+        return self._whole.fullmatch(record + b"\n") is not None
+
     def split(self, text: bytes, *, ends: bool) -> tuple[list[Record], int]:
         """Records of complete lines, without empty lines, and the number of bytes that they take.
 

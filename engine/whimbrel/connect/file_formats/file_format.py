@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -49,8 +49,11 @@ class FileFormat(ABC):
     """Whether later rows may have columns that the first rows lack."""
 
     @abstractmethod
-    def schema(self, file: DataFile) -> pa.Schema:
-        """Columns of a file, from its first rows; of type null if those are empty."""
+    def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
+        """Columns of a file, from its first rows; of type null if those are empty.
+
+        The columns `times` have times.
+        """
 
     @abstractmethod
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
@@ -58,6 +61,11 @@ class FileFormat(ABC):
 
         A line without a value in the column `time` is malformed.
         """
+
+    def time_hint(self, name: str) -> str:
+        """What to do if a column of times has another type; empty if there is nothing special."""
+        del name
+        return ""
 
 
 COMPRESSED = ("", ".gz", ".zst", ".bz2", ".lz4", ".br")

@@ -6,7 +6,7 @@ import copy
 import logging
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
 from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged
+from whimbrel.connect.file_formats.sample_types import UntypedError
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
@@ -26,6 +27,7 @@ from whimbrel.connect.files.remote_failures import remote_failure
 from whimbrel.connect.partition_watermarks import PartitionWatermarks
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
+from whimbrel.connect.tables.lifetime_columns import time_unit
 from whimbrel.errors import SchemaError, SourceError, WhimbrelError, near_match
 from whimbrel.expr import Expr
 from whimbrel.plan.source import OrderingSpec, Source
@@ -76,13 +78,18 @@ class FilesSource(ColumnarSource):
                                                                            where=self._where)
         self.paths = found.files if self._folders is None else self._folders.in_order()
         self._written = {file: written_at_first(file) for file in self.paths}
-        schemas = {file: self._schema_of(file) for file in self.paths}
+        times = [each for each in (time, end, arrival) if isinstance(each, str)]
+        schemas = {file: self._schema_of(file, times) for file in self.paths}
         fields = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where)
         fields = _with_given(_texts_for_nulls(fields) if format_.has_malformed_lines else fields, given, self._where)
+        for field in fields:
+            if field.name in times and (hint := format_.time_hint(field.name)):
+                time_unit(field.type, field.name, self._where, hint)
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}
         self._types = schemas
-        without = next((file for file in self.paths if time in fields.names and not self._has(file, time)), None)
+        timed = time in times and time in fields.names
+        without = next((file for file in self.paths if timed and not self._has(file, time)), None)
         if without is not None:
             raise SchemaError(f"{str(without)!r} has no column {time!r}, which has the event time.", where=self._where,
                               hint="Leave the file out, or write it again with this column.")
@@ -160,14 +167,16 @@ class FilesSource(ColumnarSource):
         """A column as it is in a file: formats of text are parsed to the common type at once."""
         return field if self._format.has_malformed_lines else self._types[file].field(field.name)
 
-    def _schema_of(self, file: DataFile) -> pa.Schema:
+    def _schema_of(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         try:
             if (self._written[file] or (0, 0))[0] == 0:
                 raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
                                   hint="Leave the file out, or write it again.")
-            return self._format.schema(file)
+            return self._format.schema(file, times)
         except WhimbrelError:
             raise
+        except UntypedError as error:
+            raise SchemaError(f"Column {error} ({str(file)!r}).", where=self._where, hint=error.hint) from None
         except UNREADABLE as error:
             raise self._broken(file, error) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 from pyarrow import ipc
@@ -21,7 +21,7 @@ class IpcFiles(FileFormat):
     endings = (".arrow", ".feather", ".ipc", ".arrows")
     has_malformed_lines = False
 
-    def schema(self, file: DataFile) -> pa.Schema:
+    def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         with random_access(file) as memory:
             return _opened(memory, None).schema.remove_metadata()
 

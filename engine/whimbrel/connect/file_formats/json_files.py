@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from whimbrel.connect.feeds.formats.decode import reason
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
+from whimbrel.connect.file_formats.sample_types import UntypedError, time_type_of_most, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
@@ -32,14 +35,18 @@ class JsonFiles(FileFormat):
     def __init__(self, given: pa.Schema) -> None:
         self._given = given
 
-    def schema(self, file: DataFile) -> pa.Schema:
+    def time_hint(self, name: str) -> str:
+        return (f'Use schema={{"{name}": "timestamp[us]"}} if it has texts in ISO 8601. '
+                "Times that are numbers must be whole.")
+
+    def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         rows = [row for row in map(_object, first_lines(file)) if row is not None]
         if not rows:
             raise UnreadableError("it has no JSON object")
         given = {field.name: field.type for field in self._given}
         names = {name: None for row in rows for name in row}
-        others = [json.dumps({name: row[name] for name in row if name not in given}).encode() for row in rows]
-        found = {field.name: _wide(field.type) for field in Json().infer(others)} if names.keys() - given else {}
+        columns = {name: _of_one_kind([row.get(name) for row in rows]) for name in names if name not in given}
+        found = {name: _type(name, values, name in times) for name, values in columns.items()}
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
@@ -56,6 +63,45 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _of_one_kind(values: Sequence[Any]) -> list[Any]:
+    """Values of the most frequent kind, of several the first; null in place of others, whose lines are malformed."""
+    kinds = [_kind(value) for value in values]
+    counts = Counter(kind for kind in kinds if kind)
+    if len(counts) < 2:
+        return list(values)
+    (most, _), *_ = counts.most_common(1)
+    return [value if kind == most else None for value, kind in zip(values, kinds, strict=True)]
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return ""
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def _type(name: str, values: Sequence[Any], is_time: bool) -> pa.DataType:
+    """The type of a column of a sample; that of most values if it is a time, which text cannot be."""
+    try:
+        type_ = _inferred(values)
+    except pa.ArrowInvalid as error:
+        raise UntypedError(f"{name!r} has no type: {reason(error)}", f"Use schema={{{name!r}: ...}} with its type, or "
+                           "write values of one type.") from None
+    present = [value for value in values if value is not None]
+    if is_time and pa.types.is_string(type_):
+        return time_type_of_most(present, lambda value: _inferred([value])) or type_
+    if not pa.types.is_floating(type_) or not all(isinstance(value, int) for value in present):
+        return type_
+    exact = whole_type(present)
+    if exact is None:
+        raise UntypedError(f"{name!r} has integers that no type holds",
+                           f'Use schema={{"{name}": "double"}} for approximate numbers, or write them as texts.')
+    return exact
+
+
+def _inferred(values: Sequence[Any]) -> pa.DataType:
+    return _wide(Json().infer([json.dumps({"value": value}).encode() for value in values]).field(0).type)
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:

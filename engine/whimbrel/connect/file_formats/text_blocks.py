@@ -51,12 +51,19 @@ def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES) 
         yield line, rest + b"\n"
 
 
+def first_text(file: DataFile) -> bytes:
+    """Text from the beginning of a file: all of a short one, also a last line without a line end."""
+    found = b""
+    for _, block in text_blocks(file, lambda _: None):
+        found += block if found or block.strip() else b""
+        if 2 * len(found) > FIRST_BYTES:
+            break
+    return found
+
+
 def first_lines(file: DataFile) -> list[bytes]:
     """Some lines from the beginning of a file, without empty ones."""
-    for _, block in text_blocks(file, lambda _: None):
-        if found := lines_of(block):
-            return [line for _, line in found]
-    return []
+    return [line for _, line in lines_of(first_text(file))]
 
 
 def lines_of(block: bytes) -> list[tuple[int, bytes]]:

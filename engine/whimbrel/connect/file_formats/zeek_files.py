@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ class ZeekFiles(FileFormat):
     title = "Zeek log"
     endings = tuple(f".log{packed}" for packed in COMPRESSED)
 
-    def schema(self, file: DataFile) -> pa.Schema:
+    def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         return _Head.of(file).fields
 
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:

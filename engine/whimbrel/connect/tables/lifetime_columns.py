@@ -191,7 +191,7 @@ class Timeline:
                            hint=f"{unknown}ast {self.time!r} to {_COARSER.get(reach, 'a coarser unit')}.")
 
 
-def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str | None]:
+def time_unit(type_: pa.DataType, name: str, where: str, hint: str = _TIME_TYPES) -> tuple[TickUnit, str | None]:
     """Unit and zone of a time column of this type; a SchemaError for other types."""
     if pa.types.is_timestamp(type_):
         if type_.tz is not None:
@@ -208,7 +208,7 @@ def time_unit(type_: pa.DataType, name: str, where: str) -> tuple[TickUnit, str 
     if pa.types.is_integer(type_):
         return None, None
     raise SchemaError(f"A time column must hold timestamps, dates or integers, but {name!r} is {type_}.", where=where,
-                      hint=_TIME_TYPES)
+                      hint=hint)
 
 
 def _type_of(fields: Sequence[Field], name: str, role: str, where: str) -> pa.DataType:

@@ -1,0 +1,83 @@
+"""How values stand in CSV text, and how Arrow reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
+
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    r"""How values stand in CSV text.
+
+    Parameters
+    ----------
+    delimiter : str
+    times : TextTimes
+        How texts are times.
+
+    Examples
+    --------
+    >>> CsvDialect(";").read(b"1;a\n2;\n", ["x", "k"], {}).to_pylist()
+    [{'x': 1, 'k': 'a'}, {'x': 2, 'k': None}]
+    """
+
+    delimiter: str
+    times: TextTimes = ISO_TIMES
+
+    @property
+    def null_words(self) -> frozenset[bytes]:
+        """Texts that are null in columns of numbers and times."""
+        return frozenset(word.encode() for word in csv.ConvertOptions().null_values)
+
+    def read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
+             skip: list[csv.InvalidRow] | None = None, *, together: bool = False) -> pa.Table:
+        """Parse lines; with `skip`, rows of other numbers of values are put there.
+
+        With `together`, values in quotes may have line ends, which takes longer.
+        """
+        def skipped(row: csv.InvalidRow) -> str:
+            assert skip is not None
+            skip.append(row)
+            return "skip"
+
+        try:
+            rows = csv.read_csv(
+                pa.BufferReader(text),
+                read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None,
+                                             block_size=_CHUNK_BYTES),
+                parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
+                                               ignore_empty_lines=len(names) > 1,
+                                               invalid_row_handler=None if skip is None else skipped),
+                convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, column_types={
+                    name: self.times.written(type_) for name, type_ in types.items()}))
+        except pa.ArrowInvalid as error:
+            what = str(error)
+            if "Expected" in what and " columns, got " in what:
+                expected, got = what.partition("Expected ")[2].split(" columns, got ")
+                raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
+            raise
+        return pa.table({name: self.times.in_zone(_without_empty(rows.column(name))) for name in rows.column_names})
+
+
+def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts with null in place of empty ones."""
+    if not pa.types.is_string(values.type):
+        return values
+    return pa.chunked_array([_nulled(chunk) for chunk in values.chunks], values.type)
+
+
+def _nulled(chunk: pa.Array) -> pa.Array:
+    ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    empty = ends[1:] == ends[:-1]
+    return pc.if_else(pa.array(empty), pa.scalar(None, chunk.type), chunk) if empty.any() else chunk
