@@ -128,17 +128,38 @@ def _time_text(value: Value, row: int) -> str:
 def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
     array = value.arrow()
     try:
-        return _taken(pc.cast(array, target))
+        return _taken(_parsed(array, target))
     except pa.ArrowInvalid as error:
         counts = scope.counts()
         if not np.all(counts):  # only rows that count may fail
             nothing = pa.scalar(None, value.type)
             mask = Column(pa.bool_(), counts).to_arrow() if isinstance(counts, np.ndarray) else pa.scalar(bool(counts))
             try:
-                return _taken(pc.cast(pc.if_else(mask, array, nothing), target))
+                return _taken(_parsed(pc.if_else(mask, array, nothing), target))
             except pa.ArrowInvalid:
                 pass
-        raise KernelError(f"Cannot cast: {str(error).splitlines()[0]}", where=expr.show()) from None
+        raise KernelError(f"Cannot cast: {str(error).splitlines()[0]}", where=expr.show(),
+                          hint=f"Use .cast('{target}', errors=\"null\") for null in its place.") from None
+
+
+def _parsed(array: Any, target: pa.DataType) -> Any:
+    """Cast by Arrow; of texts of integers, decimal ones are read, also with a plus, as for floats."""
+    if t.is_integer(target) and (t.is_string(array.type) or t.is_large_string(array.type)):
+        hexadecimal = _first(array, "^-?0[xX]")
+        if hexadecimal is not None:
+            raise pa.ArrowInvalid(f"Failed to parse string: {hexadecimal!r} as a scalar of type {target}")
+        if _first(array, "^[+]") is not None:
+            array = pc.replace_substring_regex(array, "^[+]([0-9])", "\\1")
+    return pc.cast(array, target)
+
+
+def _first(texts: Any, pattern: str) -> str | None:
+    """The first text with a pattern."""
+    hits = pc.match_substring_regex(texts, pattern)
+    if isinstance(hits, pa.Scalar):
+        return str(texts) if hits.as_py() else None
+    at = pc.index(hits, value=True).as_py()
+    return None if at < 0 else str(texts[at])
 
 
 def _taken(data: Any) -> Value:

@@ -202,7 +202,8 @@ class Expr(NumericMethods, TemporalMethods):
         """Cast to another type.
 
         The type is an Arrow type, its name (``"float32"``) or one of int, float, str, bool. A fraction is cut off; a
-        value that does not fit is an error when it is met, or null with ``errors="null"``.
+        value that does not fit is an error when it is met, or null with ``errors="null"``. Texts of integers are
+        decimal: ``"+5"`` is 5, and ``"0x1f"`` does not fit.
         """
         if errors == "null":
             return self.try_cast(type_)

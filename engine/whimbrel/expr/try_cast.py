@@ -65,7 +65,8 @@ def _pieces(data: Any, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
         found = whole(array)
     except KernelError:
         if is_text(array.type) and not is_text(target) and not t.is_boolean(target):  # most that fails has no digit
-            likely = pc.match_substring_regex(array, "[0-9]|(?i)inf|nan")
+            likely = pc.match_substring_regex(
+                array, "^[+-]?[0-9]+$" if t.is_integer(target) else "[0-9]|(?i)inf|nan")
             array = pc.if_else(likely, array, pa.scalar(None, array.type))
         found = of(array)
     return found[0] if isinstance(data, pa.Scalar) else found

@@ -140,7 +140,7 @@ def check_form(form: object) -> None:
     """Refuse an unknown form of results, before anything runs."""
     if form not in _FORMS:
         raise PlanError(f"as_ must be one of {', '.join(map(repr, _FORMS))}, got {form!r}.",
-                        where=f"collect(as_={form!r})", hint=near_match(str(form), _FORMS))
+                        where=f"collect(as_={form!r})", hint=near_match(str(form), _FORMS, noun="form"))
     if form != "arrow":
         _library(str(form))
 

@@ -10,7 +10,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import ExpressionError
+from whimbrel.errors import ExpressionError, KernelError
 
 VALUES = {
     "s": ["1", "x", "3.5", "-7", None, "99999999999999999999"], "f": [1.5, float("nan"), 1e30, -2.5, None, 3.0],
@@ -31,6 +31,30 @@ LOG = wb.from_arrow(pa.table({"at": pa.array(range(6), pa.int64()), **VALUES}), 
 ])
 def test_what_does_not_fit_is_null(column: str, type_: object, expected: list[object]) -> None:
     assert LOG.select(x=col(column).try_cast(type_)).collect()["x"].to_pylist() == expected  # type: ignore[arg-type]
+
+
+TEXTS = ["0x1f", "+5", "-5", " 5", "0X1F", "-0x1f", "+", "++5", "+-5", "007", "+1.5", "1e3", "+0x1", None, "-0", "5\n"]
+READ = [None, 5, -5, None, None, None, None, None, None, 7, None, None, None, None, 0, None]
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+@pytest.mark.parametrize("type_", ["int64", "int8"])
+def test_texts_of_integers_are_decimal(text: pa.DataType, type_: str) -> None:
+    log = wb.from_arrow(pa.table({"at": range(len(TEXTS)), "s": pa.array(TEXTS).cast(text)}), time="at")
+    assert log.select(y=col.s.cast(type_, errors="null")).collect()["y"].to_pylist() == READ
+    fitting = [n for n, value in enumerate(READ) if value is not None]
+    only = wb.from_arrow(pa.table({"at": fitting, "s": pa.array([TEXTS[n] for n in fitting]).cast(text)}), time="at")
+    assert only.select(y=col.s.cast(type_)).collect()["y"].to_pylist() == [READ[n] for n in fitting]
+    for bad in ("0x1f", "x", "++5"):
+        one = wb.from_arrow(pa.table({"at": [1], "s": pa.array([bad]).cast(text)}), time="at")
+        with pytest.raises(KernelError, match="Cannot cast: Failed to parse string") as caught:
+            one.select(y=col.s.cast(type_)).collect()
+        assert 'errors="null"' in caught.value.hint
+
+
+def test_literals_of_integers_are_decimal() -> None:
+    found = LOG.select(a=wb.lit("0x1f").try_cast(int), b=wb.lit("+7").cast(int)).collect()
+    assert (found["a"].to_pylist(), found["b"].to_pylist()) == ([None] * 6, [7] * 6)
 
 
 def test_values_that_fit_are_those_of_cast() -> None:

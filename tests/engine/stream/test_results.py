@@ -29,6 +29,9 @@ def test_each_form_has_the_same_rows():
 def test_an_unknown_form_and_a_missing_library_are_refused_before_anything_runs(monkeypatch):
     with pytest.raises(PlanError, match="as_ must be one of 'arrow'"):
         _log().collect(as_="polar")
+    with pytest.raises(PlanError) as caught:
+        _log().collect(as_="spark")
+    assert caught.value.hint.startswith("Use one of the forms arrow, ")
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(MissingExtraError, match="frames"):
         _log().collect(as_="polars")
