@@ -42,11 +42,12 @@ class FileOptions(TypedDict, total=False):
     filesystem: Any
 
 
-def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str = ",",
+def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str | None = None,
              column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
              partition: str | PartitionWatermarks | None = None, name: str | None = None,
-             time_format: str | None = None, timezone: str | None = None, filesystem: Any = None) -> Stream:
+             time_format: str | None = None, timezone: str | None = None, null_values: Sequence[str] | None = None,
+             filesystem: Any = None) -> Stream:
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
@@ -60,8 +61,8 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         The event-time column. Texts of ISO 8601 are times.
     schema : pyarrow.Schema or mapping of str to type, optional
         Types of some or all columns, such as ``{"price": "double"}``, instead of inferred ones.
-    delimiter : str
-        The character between two values.
+    delimiter : str, optional
+        The character between two values. Default: a tab in files whose names end with ``.tsv``, and else a comma.
     column_names : sequence of str, optional
         Names of the columns of files without a header line.
     columns : sequence of str, optional
@@ -74,11 +75,14 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     timezone : str, optional
         The zone of times that name none, such as ``"Europe/Berlin"``. Times are then in this zone. A local time that
         comes twice is the first one.
+    null_values : sequence of str, optional
+        Texts that are null in all columns, such as ``["-", "?"]``. Default: in other columns than text ``NA``, ``NaN``,
+        ``null`` and other names that Arrow knows. Empty values are always null.
 
     Notes
     -----
-    A line is a row: a value with a line end in quotes makes its lines malformed. Empty values are null. In other
-    columns than text so are ``NA``, ``NaN``, ``null`` and other names that Arrow knows.
+    A line is a row, and values in quotes may have line ends. A line without a time is a dead letter. A column of times
+    has the type of most of its first values. Integers above int64 are ``uint64`` or text.
 
     All values of a line are converted, whatever a query reads. A result therefore does not depend on which columns a
     query reads.
@@ -99,12 +103,14 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     [{'start': 0, 'end': 1, 'line': 3, 'message': b'2,unknown'}]
     """
     given = _given(schema, f"read_csv(..., time={time!r})")
+    by_ending, delimiter = delimiter is None, "," if delimiter is None else delimiter
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
         raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
                         hint='Use for example delimiter=";" or "\\t".')
     times = _text_times(time_format, timezone)
     given = pa.schema([field.with_type(times.typed(field.type)) for field in given])
-    return _stream(path, CsvFiles(CsvDialect(delimiter, times), column_names, given), "read_csv", given, time=time,
+    dialect = CsvDialect(delimiter, times, None if null_values is None else _null_values(null_values))
+    return _stream(path, CsvFiles(dialect, column_names, given, by_ending=by_ending), "read_csv", given, time=time,
                    columns=columns, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
                    partition=partition, name=name, filesystem=filesystem)
 
@@ -116,8 +122,8 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
               filesystem: Any = None) -> Stream:
     r"""Create a stream from files of JSON lines.
 
-    Each line is an object. Parameters, types and dead letters as in :func:`read_csv`. Names that the first lines do
-    not have are left out, unless `schema` has them.
+    Each line is an object. Parameters, types and dead letters as in :func:`read_csv`. A column has the type of most of
+    its first values. Names that the first lines do not have are left out, unless `schema` has them.
 
     Examples
     --------
@@ -203,6 +209,13 @@ def dead_letters(log: Stream) -> Stream:  # word allowed: a row of a dead-letter
         raise PlanError("dead_letters() needs a stream of read_csv() or read_json() without further steps.",
                         where="dead_letters(...)", hint="Pass the stream itself, or a feed to wb.feeds.dead_letters().")
     return Stream(Node(MalformedRows(source)))
+
+
+def _null_values(null_values: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(null_values, str) or not all(isinstance(each, str) for each in null_values):
+        raise PlanError(f"null_values must be a list of texts, got {null_values!r}.", where="read_csv(...)",
+                        hint='Use for example null_values=["-", "NA"].')
+    return tuple(null_values)
 
 
 def _text_times(time_format: str | None, timezone: str | None) -> TextTimes:

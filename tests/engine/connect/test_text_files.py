@@ -377,3 +377,23 @@ def test_a_key_that_is_null_in_a_file_has_the_type_of_the_others(tmp_path: Path)
     written(tmp_path / "c.jsonl", '{"at": 3, "x": "c"}\n')
     with pytest.raises(SchemaError, match=re.escape("'x' is int64 in 'b.jsonl' and string in 'c.jsonl'")):
         wb.read_json(tmp_path, time="at")
+
+
+def test_tsv_files_have_tabs(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv.gz").write_bytes(gzip.compress(b"at\tk\n1\ta,b\n"))
+    written(tmp_path / "b.csv", "at,k\n2,c\td\n")
+    log = wb.read_csv(tmp_path, time="at")
+    assert rows(log, "at", "k") == [{"at": 1, "k": "a,b"}, {"at": 2, "k": "c\td"}]
+    commas = written(tmp_path / "c.tsv", "at,k\n3,e\tf\n")
+    assert rows(wb.read_csv(commas, time="at", delimiter=","), "k") == [{"k": "e\tf"}]
+
+
+def test_texts_that_are_null_can_be_named(tmp_path: Path) -> None:
+    file = written(tmp_path / "log.csv", 'at,x,k\n1,-,-\n2,2,"?"\n?,3,c\n4,,NA\n5,oops,\n6,NA,d\n7,7,\n')
+    log = wb.read_csv(file, time="at", null_values=["-", "?"], schema={"x": "int64"})
+    assert rows(log, "at", "x", "k") == [
+        {"at": 1, "x": None, "k": None}, {"at": 2, "x": 2, "k": None}, {"at": 4, "x": None, "k": "NA"},
+        {"at": 7, "x": 7, "k": None}]
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [4, 6, 7]
+    with pytest.raises(PlanError, match="null_values must be a list of texts, got '-'"):
+        wb.read_csv(file, time="at", null_values="-")

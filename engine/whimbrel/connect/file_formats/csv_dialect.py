@@ -25,6 +25,9 @@ class CsvDialect:
     delimiter : str
     times : TextTimes
         How texts are times.
+    nulls : sequence of str, optional
+        Texts that are null in all columns, besides the empty one. Default: those of Arrow, in other
+        columns than text.
 
     Examples
     --------
@@ -34,11 +37,12 @@ class CsvDialect:
 
     delimiter: str
     times: TextTimes = ISO_TIMES
+    nulls: tuple[str, ...] | None = None
 
     @property
-    def null_words(self) -> frozenset[bytes]:
+    def null_words(self) -> list[str]:
         """Texts that are null in columns of numbers and times."""
-        return frozenset(word.encode() for word in csv.ConvertOptions().null_values)
+        return csv.ConvertOptions().null_values if self.nulls is None else ["", *self.nulls]
 
     def read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
              skip: list[csv.InvalidRow] | None = None, *, together: bool = False) -> pa.Table:
@@ -59,8 +63,10 @@ class CsvDialect:
                 parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
                                                ignore_empty_lines=len(names) > 1,
                                                invalid_row_handler=None if skip is None else skipped),
-                convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, column_types={
-                    name: self.times.written(type_) for name, type_ in types.items()}))
+                convert_options=csv.ConvertOptions(
+                    timestamp_parsers=self.times.parsers, null_values=self.null_words,
+                    strings_can_be_null=self.nulls is not None,
+                    column_types={name: self.times.written(type_) for name, type_ in types.items()}))
         except pa.ArrowInvalid as error:
             what = str(error)
             if "Expected" in what and " columns, got " in what:

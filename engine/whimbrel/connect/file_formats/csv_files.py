@@ -6,6 +6,7 @@ import csv as python_csv
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from whimbrel.connect.files.data_file import DataFile
 
 _NONE = r"^$"
 _WHOLE = re.compile(rb"-?\d+")
+_WITH_TABS = tuple(f".tsv{packed}" for packed in COMPRESSED)
 _NOT_ONE = "not one line: a quote is open"
 _DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
 
@@ -40,51 +42,36 @@ class CsvFiles(FileFormat):
         Names of the columns of files without a header.
     given : pyarrow.Schema
         Types of some columns, instead of those of the first rows.
+    by_ending : bool
+        Whether a tab is the delimiter of ``.tsv`` files.
     """
 
     title = "CSV"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".csv", ".tsv"))
     text_for_all = True
 
-    def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema) -> None:
-        self._dialect, self._names, self._given = dialect, names, given
+    def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema, *, by_ending: bool) -> None:
+        self._dialect, self._names, self._given, self._by_ending = dialect, names, given, by_ending
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}}, and time_format= unless times are in ISO 8601. '
                 "Times that are numbers must be whole.")
 
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
-        names, _, text = self._begun(first_text(file))
+        dialect = self._of(file)
+        names, _, text = self._begun(first_text(file), dialect)
+        sample = _CsvSample(text, names, dialect)
         types = {field.name: field.type for field in self._given if field.name in names}
         try:
-            found = self._sample(text, names, types) if text else pa.table(
+            found = sample.read(types) if text else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})
         except pa.ArrowInvalid:  # values that do not fit a given type
-            found = self._sample(text, names, {})
-        return pa.schema([(name, types.get(name) or self._type(found, name, text, name in times)) for name in names])
-
-    def _type(self, found: pa.Table, name: str, text: bytes, is_time: bool) -> pa.DataType:
-        """The type of a column of a sample; that of most values if it is a time, which text cannot be."""
-        type_ = _wide(found.column(name))
-        has_times = is_time_type(type_) or pa.types.is_null(type_)
-        if not is_time and (not pa.types.is_floating(type_) or not has_large(found.column(name))):
-            return type_
-        if is_time and has_times:
-            return type_
-        names = found.column_names
-        texts = self._sample(text, names, dict.fromkeys(names, pa.binary())).column(name).to_pylist()
-        values = [value for value in texts if value not in self._dialect.null_words]
-        if is_time:
-            return time_type_of_most(values, self._type_of) or type_
-        if not all(map(_WHOLE.fullmatch, values)):
-            return type_
-        return whole_type(list(map(int, values))) or pa.string()
-
-    def _type_of(self, value: bytes) -> pa.DataType:
-        quoted = b'"%b"\n' % value.replace(b'"', b'""')
-        return _wide(self._dialect.read(quoted, ["value"], {}, together=True).column(0))
+            found = sample.read({})
+        return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
+                          for name in names])
 
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+        dialect = self._of(file)
         lines: _CsvLines | None = None
         left, line = b"", 1
         for number, block in text_blocks(file, report):
@@ -92,9 +79,9 @@ class CsvFiles(FileFormat):
             if lines is None:
                 if not block.strip():
                     continue
-                names, line, text = self._begun(block)
+                names, line, text = self._begun(block, dialect)
                 line += number - 1
-                lines = _CsvLines(names, self._dialect)
+                lines = _CsvLines(names, dialect)
             elif not left:
                 line = number
             text = left + text
@@ -105,7 +92,7 @@ class CsvFiles(FileFormat):
             rows, _ = lines.rows(left, line, fields, time, report, ends=True)
             yield from rows.to_batches()
 
-    def _begun(self, text: bytes) -> tuple[list[str], int, bytes]:
+    def _begun(self, text: bytes, dialect: CsvDialect) -> tuple[list[str], int, bytes]:
         """Names of the columns, the number of the first line after the header, and the text from there on."""
         if self._names is not None:
             return list(self._names), 1, text
@@ -117,26 +104,57 @@ class CsvFiles(FileFormat):
             raise UnreadableError("it has no header line")
         end = text.index(b"\n", first)
         header = text[first:end].removesuffix(b"\r").decode("utf-8", errors="replace")
-        names = next(python_csv.reader([header], delimiter=self._dialect.delimiter), [])
+        names = next(python_csv.reader([header], delimiter=dialect.delimiter), [])
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
         return names, number + 1, text[end + 1:]
 
-    def _sample(self, text: bytes, names: list[str], types: dict[str, pa.DataType]) -> pa.Table:
-        """The first rows, for their types."""
+    def _of(self, file: DataFile) -> CsvDialect:
+        has_tabs = self._by_ending and file.name.endswith(_WITH_TABS)
+        return replace(self._dialect, delimiter="\t") if has_tabs else self._dialect
+
+
+class _CsvSample:
+    """The first rows of a file, for their types."""
+
+    def __init__(self, text: bytes, names: Sequence[str], dialect: CsvDialect) -> None:
+        self._text, self._names, self._dialect = text, names, dialect
+
+    def read(self, types: dict[str, pa.DataType]) -> pa.Table:
+        """Rows with these types of some columns, and inferred ones of the others."""
         skip: list[csv.InvalidRow] = []
         found = None
         with suppress(*UNREADABLE):
-            found = self._dialect.read(text, names, types, skip)
-        if found is not None and found.num_rows + len(skip) == text.count(b"\n"):
+            found = self._dialect.read(self._text, self._names, types, skip)
+        if found is not None and found.num_rows + len(skip) == self._text.count(b"\n"):
             return found
-        splitter = RecordSplitter(self._dialect.delimiter, len(names))
-        rows, taken = splitter.split(text, ends=False)
-        if 2 * taken < len(text):  # a quote that is not closed
-            rows, _ = splitter.split(text, ends=True)
+        splitter = RecordSplitter(self._dialect.delimiter, len(self._names))
+        rows, taken = splitter.split(self._text, ends=False)
+        if 2 * taken < len(self._text):  # a quote that is not closed
+            rows, _ = splitter.split(self._text, ends=True)
         whole = b"".join([row.text + b"\n" for row in rows if splitter.is_whole(row.text)])
-        return self._dialect.read(whole or b"\n", names, types, [], together=True)
+        return self._dialect.read(whole or b"\n", self._names, types, [], together=True)
+
+    def type_of(self, name: str, inferred: pa.ChunkedArray, *, is_time: bool) -> pa.DataType:
+        """The type of a column; that of most values if it is a time, which text cannot be."""
+        type_ = _wide(inferred)
+        if is_time:
+            fits = is_time_type(type_) or pa.types.is_null(type_)
+            return type_ if fits else time_type_of_most(self._values(name), self._type_of_value) or type_
+        if not pa.types.is_floating(type_) or not has_large(inferred):
+            return type_
+        values = self._values(name)
+        return whole_type([*map(int, values)]) or pa.string() if all(map(_WHOLE.fullmatch, values)) else type_
+
+    def _values(self, name: str) -> list[bytes]:
+        texts = self.read(dict.fromkeys(self._names, pa.binary())).column(name).to_pylist()
+        nulls = {None, *(word.encode() for word in self._dialect.null_words)}
+        return [text for text in texts if text not in nulls]
+
+    def _type_of_value(self, value: bytes) -> pa.DataType:
+        quoted = b'"%b"\n' % value.replace(b'"', b'""')
+        return _wide(self._dialect.read(quoted, ["value"], {}, together=True).column(0))
 
 
 class _CsvLines(Format):
