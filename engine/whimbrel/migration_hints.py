@@ -141,6 +141,11 @@ ESTIMATE: Mapping[str, str] = {
 
 CERTIFICATE: Mapping[str, str] = {"places": "routes"}
 
+AGGREGATE_OPTIONS: Mapping[str, str] = {
+    **dict.fromkeys(("min_rows", "min_periods", "min_samples", "min_count"), ".min_rows(3) of the aggregate"),
+    **dict.fromkeys(("where", "filter", "condition"), ".where(...) of the aggregate"),
+}
+
 USER_AGGREGATE: Mapping[str, str] = {
     "deaccumulate": "remove", "retract": "remove", "initial": "init", "zero": "init", "update": "accumulate",
     "add": "accumulate", "finish": "result", "evaluate": "result", "combine": "merge",
@@ -153,7 +158,7 @@ def renamed(**arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Parameters
     ----------
     **arguments : str
-        Present names by former name.
+        Present names by former name. One with a bracket is shown as it is: no argument has taken its role.
 
     Examples
     --------
@@ -171,10 +176,10 @@ def renamed(**arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in kwargs:
-                if name in arguments:
+                if (present := arguments.get(name)) is not None:
                     called = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
                     raise UnknownNameError(f"{called}() has no argument {name!r}.",
-                                           hint=f"Use {arguments[name]}=.")
+                                           hint=f"Use {present}." if "(" in present else f"Use {present}=.")
             return function(*args, **kwargs)
 
         return call

@@ -36,7 +36,7 @@ from whimbrel.clock import Duration
 from whimbrel.errors import PlanError, near_match
 from whimbrel.expr import Expr, identity, substitute, trace, when
 from whimbrel.expr.reductions import reduced_in
-from whimbrel.migration_hints import USER_AGGREGATE, renamed
+from whimbrel.migration_hints import AGGREGATE_OPTIONS, USER_AGGREGATE, renamed
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 
@@ -46,6 +46,7 @@ _MEMBERS = ("init", "accumulate", "result", "merge", "remove", "difference", "sa
 """Public members of a class of functions."""
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def count(value: Value | None = None) -> Count:
     """Number of rows, or of values that are not null.
 
@@ -58,6 +59,7 @@ def count(value: Value | None = None) -> Count:
 def sum(value: Value, *, widen: bool = False, empty: Literal[0] = 0) -> Sum: ...
 @overload
 def sum(value: Value, *, widen: bool = False, empty: None) -> Expr: ...
+@renamed(**AGGREGATE_OPTIONS)
 def sum(value: Value, *, widen: bool = False, empty: Literal[0] | None = 0) -> Sum | Expr:
     """Sum of the values that are not null. See :class:`whimbrel.aggregates.Sum`.
 
@@ -86,16 +88,19 @@ def sum(value: Value, *, widen: bool = False, empty: Literal[0] | None = 0) -> S
     return made if empty == 0 else when(count(value) > 0).then(made).otherwise(None)
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def mean(value: Value) -> Mean:
     """Mean of the values that are not null. See :class:`whimbrel.aggregates.Mean`."""
     return Mean(expr=trace(value, where="mean()"))
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def min(value: Value) -> Min:
     """Smallest of the values that are not null. See :class:`whimbrel.aggregates.Min`."""
     return Min(expr=trace(value, where="min()"))
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def max(value: Value) -> Max:
     """Largest of the values that are not null. See :class:`whimbrel.aggregates.Max`."""
     return Max(expr=trace(value, where="max()"))
@@ -117,6 +122,7 @@ def sum_of_squares(value: Value) -> SumOfSquares:
     return SumOfSquares(expr=trace(value, where="sum_of_squares()"))
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def var(value: Value, *, sample: bool = True) -> Var:
     """Variance of the values that are not null. See :class:`whimbrel.aggregates.Var`.
 
@@ -129,6 +135,7 @@ def var(value: Value, *, sample: bool = True) -> Var:
     return Var(expr=trace(value, where="var()"), sample=sample)
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def std(value: Value, *, sample: bool = True) -> Std:
     """Standard deviation of the values that are not null; parameters as :func:`var`."""
     return Std(expr=trace(value, where="std()"), sample=sample)
@@ -150,6 +157,7 @@ def all(value: Value) -> AllTrue:
     return AllTrue(expr=trace(value, where="all()"))
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def median(value: Value) -> Median:
     """Median of the values that are not null. See :class:`whimbrel.aggregates.Median`.
 
@@ -163,6 +171,7 @@ def median(value: Value) -> Median:
     return Median(expr=trace(value, where="median()"))
 
 
+@renamed(**AGGREGATE_OPTIONS)
 def quantile(value: Value, q: float, *, interpolation: Interpolation = "linear", descending: bool = False) -> Quantile:
     """The quantile `q` of the values. See :class:`whimbrel.aggregates.Quantile`.
 

@@ -75,6 +75,10 @@ BEFORE_ANY_ROW: dict[str, tuple[Callable[[], Any], str, str]] = {
     "no min_rows": (lambda: wb.mean(col.x).min_rows(0), "must be an integer of at least 1, got 0", "min_rows(3)"),
     "min_rows of a formula": (lambda: (wb.max(col.x) - wb.min(col.x)).min_rows(3), "has no 'min_rows'",
                               "wb.when(wb.count(col.x) >= 3).then(formula).otherwise(None)"),
+    **{f"min_rows in {name}()": (lambda name=name: getattr(wb, name)(col.x, min_rows=3),
+                                 f"{name}() has no argument 'min_rows'", ".min_rows(3) of the aggregate")
+       for name in ("count", "sum", "mean", "min", "max", "var", "std", "median", "quantile")},
+    "a condition in an aggregate": (lambda: wb.count(where=col.x > 1), "no argument 'where'", ".where(...) of the"),
     "no such borders": (lambda: log().sliding_window("1s", closed="neither"), "closed must be 'left'", "'both'"),
     "no a[0]": (lambda: log().select(z=wb.iir(col.x, b=[1], a=[0, 1])), "first coefficient of a must not be 0, got 0",
                 "Leave out leading zeros"),
