@@ -45,7 +45,10 @@ class ListFunctions:
         return self._called("slice", self._whole("slice", start), None if stop is None else self._whole("slice", stop))
 
     def contains(self, value: Any) -> Expr:
-        """Test for an item that equals `value`, which is a number of any type for lists of numbers."""
+        """Test for an item that equals `value`.
+
+        In a list of numbers, a number of another type is compared at the type of the items.
+        """
         return Call("list.contains", (self.x, lift(value)))
 
     def sum(self) -> Expr:
