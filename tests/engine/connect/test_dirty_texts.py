@@ -63,10 +63,17 @@ def test_most_of_the_times_of_a_sample_decide(tmp_path: Path, times: list[str], 
 
 
 def test_most_of_the_times_of_json_decide(tmp_path: Path) -> None:
+    file = written(tmp_path / "log.jsonl", f'{{"at":1}}\n{{"at":{2**63}}}\n{{"at":3}}\n')
+    assert rows(wb.read_json(file, time="at"), "at") == [(1,), (3,)]
     text = '{"at":"2024-05-01"}\n{"at":"soon"}\n{"at":"2024-05-01T00:00:01.5"}\n'
-    log = wb.read_json(written(tmp_path / "log.jsonl", text), time="at")
+    log = wb.read_json(written(file, text), time="at")
     assert rows(log, "at") == [(dt.datetime(2024, 5, 1),), (dt.datetime(2024, 5, 1, 0, 0, 1, 500_000),)]
     assert letters(log) == [2]
+
+
+def test_a_log_without_rows_needs_the_type_of_its_times(tmp_path: Path) -> None:
+    file = written(tmp_path / "log.csv", "at,x\n")
+    assert wb.read_csv(file, time="at", schema={"at": "int64"}).collect().num_rows == 0
 
 
 def test_ends_and_formats_of_times_are_inferred_from_most_values(tmp_path: Path) -> None:
@@ -81,6 +88,9 @@ def test_ends_and_formats_of_times_are_inferred_from_most_values(tmp_path: Path)
     (wb.read_csv, "at,x\n31.03.2024,1\n", 'schema={"at": "timestamp[us]"}, and time_format='),
     (wb.read_csv, "at,x\n1.5,1\n", "must be whole"),
     (wb.read_json, '{"at":"soon"}\n', 'schema={"at": "timestamp[us]"}'),
+    (wb.read_json, f'{{"at":{2**63}}}\n', 'schema={"at": "timestamp[us]"}'),
+    (wb.read_csv, "at,x\n", 'schema={"at": "timestamp[us]"}'),
+    (wb.read_json, '{"at":null}\n', 'schema={"at": "timestamp[us]"}'),
 ])
 def test_times_that_are_none_name_the_options(tmp_path: Path, read: Any, text: str, hint: str) -> None:
     with pytest.raises(SchemaError, match="'at' is ") as raised:

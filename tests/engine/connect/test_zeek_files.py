@@ -41,6 +41,14 @@ def test_malformed_lines_are_dead_letters(tmp_path: Path) -> None:
     assert wb.dead_letters(log).select("line").collect()["line"].to_pylist() == [9, 10]
 
 
+def test_rows_without_a_time_are_dead_letters(tmp_path: Path) -> None:
+    file = tmp_path / "conn.log"
+    file.write_text(HEAD + ROW + "-" + ROW[ROW.index("\t"):] + ROW)
+    log = wb.read_zeek(file)
+    assert log.select("uid").collect().num_rows == 2
+    assert wb.dead_letters(log).select("line").collect()["line"].to_pylist() == [9]
+
+
 def test_other_files_are_refused_in_words(tmp_path: Path) -> None:
     file = tmp_path / "conn.log"
     file.write_text("a,b\n1,2\n")

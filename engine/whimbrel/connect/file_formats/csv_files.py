@@ -233,8 +233,8 @@ class _CsvLines(Format):
         for field in schema:
             pattern = _sure(field.type) if self._dialect.times == ISO_TIMES or not _is_time(field.type) else _NONE
             if pattern:
-                sure = pc.match_substring_regex(values.column(field.name), pattern=pattern).to_numpy()[: len(whole)]
-                suspect[whole[~sure.astype(np.bool_)]] = True
+                sure = pc.match_substring_regex(values.column(field.name), pattern=pattern)
+                suspect[whole[~pc.fill_null(sure, True).to_numpy()[: len(whole)]]] = True  # null is sure
         return suspect
 
 

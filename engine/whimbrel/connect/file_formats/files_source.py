@@ -80,10 +80,13 @@ class FilesSource(ColumnarSource):
         self._written = {file: written_at_first(file) for file in self.paths}
         times = [each for each in (time, end, arrival) if isinstance(each, str)]
         schemas = {file: self._schema_of(file, times) for file in self.paths}
-        fields = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where)
-        fields = _with_given(_texts_for_nulls(fields) if format_.has_malformed_lines else fields, given, self._where)
+        unified = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where)
+        fields = _with_given(_texts_for_nulls(unified) if format_.has_malformed_lines else unified, given, self._where)
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):
+                if pa.types.is_null(unified.field(field.name).type) and field.name not in given.names:
+                    raise SchemaError(f"The type of {field.name!r} is not known: the first rows have no value of it.",
+                                      where=self._where, hint=hint)
                 time_unit(field.type, field.name, self._where, hint)
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}

@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.formats.decode import reason
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
-from whimbrel.connect.file_formats.sample_types import UntypedError, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.sample_types import UntypedError, is_time_type, time_type_of_most, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
@@ -89,7 +89,7 @@ def _type(name: str, values: Sequence[Any], is_time: bool) -> pa.DataType:
         raise UntypedError(f"{name!r} has no type: {reason(error)}", f"Use schema={{{name!r}: ...}} with its type, or "
                            "write values of one type.") from None
     present = [value for value in values if value is not None]
-    if is_time and pa.types.is_string(type_):
+    if is_time and not is_time_type(type_) and present:
         return time_type_of_most(present, lambda value: _inferred([value])) or type_
     if not pa.types.is_floating(type_) or not all(isinstance(value, int) for value in present):
         return type_
