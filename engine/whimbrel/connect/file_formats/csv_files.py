@@ -182,11 +182,10 @@ class _CsvLines(Format):
         """
         try:
             rows = self._block(text, text.count(b"\n"), schema)
-            if all_timed(rows, time):
-                return rows, len(text)
         except UNREADABLE:
-            pass
-        numbered, taken = self._records.split(text, ends=ends)
+            numbered, taken = self._records.split(text, ends=ends)
+        else:
+            return self._timed(rows, text, number, time, report), len(text)
         lines = [line for _, line in numbered]
         if not lines:
             return schema.empty_table(), taken
@@ -206,6 +205,16 @@ class _CsvLines(Format):
         for each in sorted(malformed + without, key=lambda each: each.line):
             report(each)
         return rows.combine_chunks(), taken
+
+    def _timed(self, rows: pa.Table, text: bytes, number: int, time: str, report: Report) -> pa.Table:
+        """Rows with a time, of a text in which each line is a row."""
+        if all_timed(rows, time):
+            return rows
+        lines = text.split(b"\n")
+        rows, without = timed(rows, time, lambda row: (number + row, lines[row].removesuffix(b"\r")))
+        for each in without:
+            report(each)
+        return rows
 
     def _block(self, text: bytes, lines: int, schema: pa.Schema, *, together: bool = False) -> pa.Table:
         types = {field.name: field.type for field in schema}
