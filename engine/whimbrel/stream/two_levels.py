@@ -154,8 +154,8 @@ def level_id(low: Node) -> str:
     """An id of a low level: equal in all processes for steps that do the same. What is read is no part of it."""
     words = [f"{each.op.show()} {identity(*functions_in(each.op))}" for each in low.walk()
              if isinstance(each.op, Operator)]
-    told = "\n".join([*words, low.schema.show(), str(low.schema.time_type)])
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    text = "\n".join([*words, low.schema.show(), str(low.schema.time_type)])
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def show_level(low: Node) -> str:
