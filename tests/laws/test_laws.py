@@ -42,6 +42,8 @@ from whimbrel.operators import (
 )
 from whimbrel.plan import Operator, OrderingSpec
 from whimbrel.run.desk.rows_from import RowsFrom
+from whimbrel.run.desk.sharing.shared_aggregate import SharedAggregate
+from whimbrel.run.desk.sharing.shared_query import SharedResults, SharedRows
 from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
 from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
@@ -116,6 +118,7 @@ MADE_BY_THE_PLANNER = {
     CalendarTimes, CalendarSlidingWindow, CalendarWindow,  # of times with a unit; in test_calendar_windows.py
     WholeWindow,  # of logs only; in test_lifetimes.py
     RowsFrom,  # of desks; in test_desk.py
+    SharedAggregate, SharedResults, SharedRows,  # of desks; in test_shared_queries.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
