@@ -409,7 +409,8 @@ def _call(call: Call, schema: Schema, bind: Bind) -> Text:
     if t.is_integer(result):  # floor, ceil and round leave whole numbers alone
         return value, valid
     if call.function == "round":
-        return at_precision(f"round_to({value}, {_number(10.0 ** call.options[0], numpy_type(result))})", result), valid
+        function, digits = ("round_to" if call.options[0] >= 0 else "round_to_multiple"), abs(call.options[0])
+        return at_precision(f"{function}({value}, {_number(10.0 ** digits, numpy_type(result))})", result), valid
     return f"np.{call.function}({value})", valid
 
 

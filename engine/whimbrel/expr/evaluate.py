@@ -320,8 +320,9 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "ceil":
             return Value(result, np.ceil(x.data), x.valid)
         case "round":
-            scale = x.data.dtype.type(10.0 ** expr.options[0])
-            return Value(result, np.rint(x.data * scale) / scale, x.valid)
+            scale = x.data.dtype.type(10.0 ** abs(expr.options[0]))
+            rounded = np.rint(x.data * scale) / scale if expr.options[0] >= 0 else np.rint(x.data / scale) * scale
+            return Value(result, rounded, x.valid)
         case "sqrt" | "log" | "exp" | "sin" | "cos":
             return function_of_one(expr.function, as_type(x, result, scope, expr))
         case "sign":

@@ -202,6 +202,11 @@ def round_to(x: Any, scale: Any) -> Any:
     return np.rint(x * scale) / scale
 
 
+def round_to_multiple(x: Any, step: Any) -> Any:
+    """The same at multiples of a power of ten, whose reciprocal no float is."""
+    return np.rint(x / step) * step
+
+
 def whole(x: Any) -> Any:
     """A float cut to int64."""
     if not -9223372036854775808.0 <= x < 9223372036854775808.0:
@@ -234,6 +239,7 @@ SCALARS: dict[str, Callable[..., Any]] = {
     for function in (checked_add, checked_sub, checked_mul, checked_neg, checked_abs, floor_div, ceil_div, is_times,
                      floor_mod, divide, float_floor_div, float_mod, square_root, int_power, square, cube, fourth_power,
                      half_power, sign_of, int_sign_of, greater_of, lesser_of, greater_present, lesser_present,
-                     c_exp, c_log, c_sin, c_cos, c_pow, round_to, whole, within, truth_and, truth_or)
+                     c_exp, c_log, c_sin, c_cos, c_pow, round_to, round_to_multiple, whole, within, truth_and,
+                     truth_or)
 }
 """Everything a generated expression may call, in addition to ``np``."""

@@ -312,3 +312,14 @@ def test_integers_are_rounded_to_tens_in_filters_and_sql() -> None:
     assert log.where(col.x.round(-1) + 1 > 11).select(y=col.x.round(-1) * 2).collect()["y"].to_pylist() == [120]
     found = wb.sql("SELECT round(x, -1) AS y FROM log", log=log).collect()["y"].to_pylist()
     assert found == log.select(y=col.x.round(-1)).collect()["y"].to_pylist() == [10, 60, -20]
+
+
+@pytest.mark.parametrize("digits", (-1, -5, -7, -23))
+def test_floats_are_rounded_to_tens_in_every_tier(digits: int) -> None:
+    x = np.concatenate([np.arange(-300.0, 300), np.arange(-50.0, 50) * 7]) * 10.0 ** (-digits - 1)
+    log = wb.from_arrow({"at": range(len(x)), "x": x}, time="at")
+    found = log.select(y=col.x.round(digits)).collect()["y"].to_numpy()
+    assert bits(found).tolist() == bits(evaluate(col.x.round(digits), batch(x=x)).values).tolist()
+    if digits > -23:  # powers of ten that are floats, with multiples that are
+        assert found.tolist() == [float(round(int(value), digits)) for value in x]
+    assert log.where(col.x.round(digits) > 0).select(n=col.x).collect().num_rows == int((found > 0).sum())
