@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +46,8 @@ class JsonFiles(FileFormat):
         given = {field.name: field.type for field in self._given}
         names = {name: None for row in rows for name in row}
         columns = {name: _of_one_kind([row.get(name) for row in rows]) for name in names if name not in given}
-        found = {name: _type(name, values, name in times) for name, values in columns.items()}
+        types = _inferred(columns) if columns else {}
+        found = {name: _type(name, values, types[name], is_time=name in times) for name, values in columns.items()}
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
     def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
@@ -67,6 +68,8 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 def _of_one_kind(values: Sequence[Any]) -> list[Any]:
     """Values of the most frequent kind, of several the first; null in place of others, whose lines are malformed."""
+    if len(set(map(type, values)) - {type(None)}) < 2:
+        return list(values)
     kinds = [_kind(value) for value in values]
     counts = Counter(kind for kind in kinds if kind)
     if len(counts) < 2:
@@ -81,16 +84,11 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
 
 
-def _type(name: str, values: Sequence[Any], is_time: bool) -> pa.DataType:
+def _type(name: str, values: Sequence[Any], type_: pa.DataType, *, is_time: bool) -> pa.DataType:
     """The type of a column of a sample; that of most values if it is a time, which text cannot be."""
-    try:
-        type_ = _inferred(values)
-    except pa.ArrowInvalid as error:
-        raise UntypedError(f"{name!r} has no type: {reason(error)}", f"Use schema={{{name!r}: ...}} with its type, or "
-                           "write values of one type.") from None
     present = [value for value in values if value is not None]
     if is_time and not is_time_type(type_) and present:
-        return time_type_of_most(present, lambda value: _inferred([value])) or type_
+        return time_type_of_most(present, lambda value: _inferred({name: [value]})[name]) or type_
     if not pa.types.is_floating(type_) or not all(isinstance(value, int) for value in present):
         return type_
     exact = whole_type(present)
@@ -100,8 +98,16 @@ def _type(name: str, values: Sequence[Any], is_time: bool) -> pa.DataType:
     return exact
 
 
-def _inferred(values: Sequence[Any]) -> pa.DataType:
-    return _wide(Json().infer([json.dumps({"value": value}).encode() for value in values]).field(0).type)
+def _inferred(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.DataType]:
+    lines = [json.dumps(dict(zip(columns, row, strict=True))).encode() for row in zip(*columns.values(), strict=True)]
+    try:
+        return {field.name: _wide(field.type) for field in Json().infer(lines)}
+    except pa.ArrowInvalid as error:
+        name = max((name for name in columns if f"Column(/{name}" in str(error)), key=len, default=None)
+        if name is None:
+            raise
+        raise UntypedError(f"{name!r} has no type: {reason(error)}", f"Use schema={{{name!r}: ...}} with its type, or "
+                           "write values of one type.") from None
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:
