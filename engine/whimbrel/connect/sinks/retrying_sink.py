@@ -298,6 +298,7 @@ class _Talk(threading.Thread):
                 waits, until = Backoff(_FIRST_S, _MAX_S), time.monotonic() + sink.retry_timeout_s
                 safe_rows = self._safe_rows
             self._said = without_secrets(error)
+            self._look_until(min(time.monotonic() + _asked_s(error), until))
             self._resend()
             try:
                 sink._leave()  # noqa: SLF001 - a part of it
@@ -310,10 +311,13 @@ class _Talk(threading.Thread):
                 return
             if time.monotonic() >= until or self._stopped.is_set():
                 raise error
-            asked_s = error.retry_after_s if isinstance(error, BusyServerError) else 0.0
-            try_at = min(time.monotonic() + max(waits.wait_s(), asked_s), until)
-            while time.monotonic() < try_at and not (self._over or self._stopped.is_set()):
-                time.sleep(_LOOK_S)
+            if not _asked_s(error):
+                self._look_until(min(time.monotonic() + waits.wait_s(), until))
+
+    def _look_until(self, time_s: float) -> None:
+        """Wait until a time of the monotonic clock, or until the sink is stopped."""
+        while time.monotonic() < time_s and not (self._over or self._stopped.is_set()):
+            time.sleep(_LOOK_S)
 
     def _resend(self) -> None:
         """Mark rows that are not acknowledged to be sent again."""
@@ -321,3 +325,8 @@ class _Talk(threading.Thread):
             if self._safe_part:
                 self._held[0], self._safe_part = self._held[0].slice(self._safe_part), 0
             self._given, self._asked = 0, True
+
+
+def _asked_s(error: Exception) -> float:
+    """Seconds that a server asked to wait."""
+    return error.retry_after_s if isinstance(error, BusyServerError) else 0.0
