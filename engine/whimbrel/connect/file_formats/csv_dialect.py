@@ -1,4 +1,4 @@
-"""How values stand in CSV text, and how Arrow reads them."""
+"""Forms of values in CSV text."""
 
 from __future__ import annotations
 
