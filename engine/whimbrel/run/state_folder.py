@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from whimbrel.connect.files.disk_sync import sync_to_disk
 from whimbrel.errors import CheckpointError, DamagedCheckpointError
 from whimbrel.run.state_file import read_state, write_state
 
@@ -57,12 +57,12 @@ def _write(folder: Path, states: Mapping[str, Any]) -> None:
     sums = {file.name: _sum(file) for file in sorted(fresh.iterdir())}
     (fresh / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
     for file in (*fresh.iterdir(), fresh):
-        _sync(file)
+        sync_to_disk(file)
     shutil.rmtree(previous, ignore_errors=True)
     if folder.exists():
         folder.rename(previous)
     fresh.rename(folder)
-    _sync(folder.parent)
+    sync_to_disk(folder.parent)
     shutil.rmtree(previous, ignore_errors=True)
 
 
@@ -120,12 +120,3 @@ def _sum(file: Path) -> str:
 
 def _sibling(folder: Path, word: str) -> Path:
     return folder.with_name(f".{folder.name}.{word}")
-
-
-def _sync(path: Path) -> None:
-    """Wait until it is on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

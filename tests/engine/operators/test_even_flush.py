@@ -116,3 +116,9 @@ def test_even_flush_needs_a_tumbling_window() -> None:
             wrong.aggregate(n=wb.count(), flush="even")
     with pytest.raises(PlanError, match="flush must be 'close' or 'even', got True"):
         stream.tumbling_window(10).aggregate(n=wb.count(), flush=True)  # type: ignore[arg-type]
+
+
+def test_a_result_cannot_have_the_name_of_an_option() -> None:
+    stream = wb.from_arrow({"at": [1], "x": [1]}, time="at").tumbling_window(10)
+    with pytest.raises(PlanError, match="'flush' is an option of aggregate"):
+        stream.aggregate(flush=wb.count())  # type: ignore[arg-type]

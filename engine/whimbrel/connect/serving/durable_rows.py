@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import ipc
 
+from whimbrel.connect.files.disk_sync import sync_to_disk
 from whimbrel.connect.serving.broadcast_sink import Published
 from whimbrel.connect.sinks.committed_files import RowsFile, file_name, rows_files
 from whimbrel.errors import SinkError
@@ -82,9 +82,9 @@ class DurableRows(Published):
     def _renumber(self) -> None:
         new = self.folder / f".{_NUMBERING}"
         new.write_text(secrets.token_hex(8))
-        _sync(new)
+        sync_to_disk(new)
         new.rename(self.folder / _NUMBERING)
-        _sync(self.folder)
+        sync_to_disk(self.folder)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._waiting.append(rows)
@@ -98,7 +98,7 @@ class DurableRows(Published):
                 with ipc.new_file(str(path), self._waiting[0].schema) as file:
                     for batch in self._waiting:
                         file.write_batch(batch)
-                _sync(path)
+                sync_to_disk(path)
             except OSError as error:
                 raise self._failed(error) from error
             self._hidden[name], self._waiting, self._written = self._waiting, [], stop
@@ -121,7 +121,7 @@ class DurableRows(Published):
         for name in token:
             with suppress(FileNotFoundError):  # it is visible, or was evicted
                 (self.folder / f".{name}").rename(self.folder / name)
-        _sync(self.folder)
+        sync_to_disk(self.folder)
 
     def _failed(self, error: OSError) -> SinkError:
         return SinkError(f"Cannot write {str(self.folder)!r}: {error.strerror or error}.",
@@ -145,11 +145,3 @@ def _read(file: RowsFile) -> list[pa.RecordBatch]:
                         hint="Restore the file from a copy, or start with new checkpoints in all processes.")
     batches: list[pa.RecordBatch] = table.to_batches()
     return batches
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,26 +7,23 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from whimbrel.connect.addresses import shown_address, without_secrets
+from whimbrel.connect.addresses import shown_address
 from whimbrel.connect.files.paths import FilePath, address_of
 from whimbrel.connect.sinks.delta_partitions import is_partition_type, partitioned
+from whimbrel.connect.sinks.table_sink import TableSink
 from whimbrel.connect.table_formats.delta_table import delta_library
 from whimbrel.connect.table_formats.stored_types import delta_schema
-from whimbrel.connect.validation import check_path, column_names
+from whimbrel.connect.validation import check_path
 from whimbrel.errors import SinkError
-from whimbrel.plan.sink import Sink, Token
-
-_MAX_ROWS = 1 << 20
-"""Rows of a file."""
 
 
-class DeltaSink(Sink):
+class DeltaSink(TableSink):
     """Sink of a Delta table. Needs ``whimbrel[delta]``.
 
     Exactly once: data files are written when a checkpoint is prepared, and added to the log of the table when it is
@@ -44,7 +41,8 @@ class DeltaSink(Sink):
         empty text of such a column as null.
     """
 
-    guarantee: Literal["exactly once", "at least once"] = "exactly once"
+    method = "delta"
+    storage = "the path, its permissions and the options of the storage"
 
     def __init__(self, path: FilePath, *, storage_options: Mapping[str, str] | None = None,
                  partition_by: Sequence[str] = ()) -> None:
@@ -52,67 +50,22 @@ class DeltaSink(Sink):
         check_path("path", path, where="sinks.delta(...)")
         address = address_of(path)
         self._path = address or str(Path(path).expanduser())
-        self.name, self._local = shown_address(self._path), address is None
+        self._local = address is None
         self._options = None if storage_options is None else dict(storage_options)
-        self._partition_by = column_names("partition_by", partition_by, where=self._where)
-        self._parts: list[pa.RecordBatch] = []
-        self._files: list[dict[str, Any]] = []
+        super().__init__(shown_address(self._path), partition_by)
 
-    @property
-    def _where(self) -> str:
-        return f"sinks.delta({self.name!r})"
-
-    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self._parts, self._files, self._buffered, self._rows = [], [], 0, rows
-        for name in self._partition_by:
-            if name not in schema.names:
-                raise SinkError(f"partition_by must name columns of the result, got {name!r}.", where=self._where,
-                                hint=f"Its columns are {', '.join(schema.names)}.")
+    def _open_table(self, schema: pa.Schema) -> None:
         try:
             self._table = self._opened(schema)
-            self._check_columns(schema)
-            if token is not None:
-                self.commit(token)
-            self._in_table = self._table.transaction_version(self.run) or 0
         except (self._library.exceptions.DeltaError, OSError) as error:
             raise self._failed(error) from None
-        if self._in_table < rows:
-            raise SinkError(f"The run wrote {rows:,} rows, and the table has {self._in_table:,} of them.",
-                            where=self._where, hint="Restore the table, or start with new checkpoints.")
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        known = min(max(self._in_table - self._rows - self._buffered, 0), rows.num_rows)
-        self._rows += known  # an older checkpoint: these rows are in the table
-        rows = rows.slice(known)
-        if rows.num_rows:
-            self._parts.append(rows)
-            self._buffered += rows.num_rows
-        if self._buffered >= _MAX_ROWS:
-            self._write()
-
-    def prepare(self) -> Token:
-        self._write()
-        return {"rows": self._rows, "files": list(self._files)}
-
-    def commit(self, token: Any) -> None:
-        if not token["files"]:
-            return
-        try:
-            self._table.update_incremental()
-            if (self._table.transaction_version(self.run) or 0) < token["rows"]:
-                action = self._library.transaction.AddAction
-                self._table.create_write_transaction(
-                    [action(**{"partition_values": {}, **file}, data_change=True) for file in token["files"]],
-                    mode="append", schema=self._table.schema(), partition_by=self._partitions,
-                    commit_properties=self._library.CommitProperties(app_transactions=[
-                        self._library.Transaction(self.run, token["rows"])]))
-                self._table.update_incremental()
-        except (self._library.exceptions.DeltaError, OSError) as error:
-            raise self._failed(error) from None
-        self._files = [file for file in self._files if file not in token["files"]]
-
-    def close(self) -> None:
-        self._parts = []
+        self._partitions = list(self._table.metadata().partition_columns)
+        there = self._table_schema()
+        for name in self._partitions:
+            if name in there.names and not is_partition_type(there.field(name).type):
+                raise SinkError(f"Column {name!r} of the table {self.name!r} is {there.field(name).type}, by which "
+                                "sinks.delta cannot partition.", where=self._where,
+                                hint="Partition by integers, texts, dates, times or booleans.")
 
     def _opened(self, schema: pa.Schema) -> Any:
         tables = self._library.DeltaTable
@@ -124,26 +77,33 @@ class DeltaSink(Sink):
             return tables.create(self._path, delta_schema(schema), storage_options=self._options,
                                  partition_by=list(self._partition_by) or None)
 
-    def _check_columns(self, schema: pa.Schema) -> None:
-        there = pa.schema(self._table.schema().to_arrow())
-        self._partitions = list(self._table.metadata().partition_columns)
-        for name in self._partitions:
-            if name in there.names and not is_partition_type(there.field(name).type):
-                raise SinkError(f"Column {name!r} of the table {self.name!r} is {there.field(name).type}, by which "
-                                "sinks.delta cannot partition.", where=self._where,
-                                hint="Partition by integers, texts, dates, times or booleans.")
-        for field in delta_schema(schema):
-            if field.name not in there.names or there.field(field.name).type != field.type:
-                found = str(there.field(field.name).type) if field.name in there.names else "missing"
-                raise SinkError(f"Column {field.name!r} of the result is {field.type}, and {found} in the table "
-                                f"{self.name!r}.", where=self._where,
-                                hint="Use another table, or cast the column to the type of the table.")
+    def _table_schema(self) -> pa.Schema:
+        return pa.schema(self._table.schema().to_arrow())
 
-    def _write(self) -> None:
-        if not self._buffered:
-            return
-        rows = pa.Table.from_batches(self._parts)
-        rows = rows.cast(delta_schema(rows.schema), safe=False)
+    def _stored_schema(self, schema: pa.Schema) -> pa.Schema:
+        return delta_schema(schema)
+
+    def _committed_rows(self) -> int:
+        try:
+            return int(self._table.transaction_version(self.run) or 0)
+        except (self._library.exceptions.DeltaError, OSError) as error:
+            raise self._failed(error) from None
+
+    def _add_files(self, token: Any) -> None:
+        try:
+            self._table.update_incremental()
+            if self._committed_rows() < token["rows"]:
+                action = self._library.transaction.AddAction
+                self._table.create_write_transaction(
+                    [action(**{"partition_values": {}, **file}, data_change=True) for file in token["files"]],
+                    mode="append", schema=self._table.schema(), partition_by=self._partitions,
+                    commit_properties=self._library.CommitProperties(app_transactions=[
+                        self._library.Transaction(self.run, token["rows"])]))
+                self._table.update_incremental()
+        except (self._library.exceptions.DeltaError, OSError) as error:
+            raise self._failed(error) from None
+
+    def _store(self, rows: pa.Table) -> list[dict[str, Any]]:
         stem = f"part-{self.run}-{self._rows:015}-{self._rows + rows.num_rows:015}"
         files = []
         try:
@@ -154,9 +114,7 @@ class DeltaSink(Sink):
                               "stats": json.dumps(_statistics(part), default=str)})
         except OSError as error:
             raise self._failed(error) from None
-        self._files += files
-        self._rows += rows.num_rows
-        self._parts, self._buffered = [], 0
+        return files
 
     def _stored_file(self, name: str, rows: pa.Table) -> int:
         if self._local:
@@ -174,10 +132,6 @@ class DeltaSink(Sink):
         stream.write(data)
         stream.close()
         return len(data)
-
-    def _failed(self, error: Exception) -> SinkError:
-        return SinkError(f"Cannot write to {self.name!r}: {without_secrets(error)}", where=self._where,
-                         hint=f"Check the path, its permissions and the options of the storage. {self.again}")
 
 
 def _statistics(rows: pa.Table) -> dict[str, Any]:

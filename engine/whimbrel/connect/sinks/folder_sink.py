@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import pyarrow as pa
 
+from whimbrel.connect.files.disk_sync import sync_to_disk
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.sinks.committed_files import check_kept, file_name, rows_files
 from whimbrel.connect.sinks.folder_lease import owned
@@ -78,7 +78,7 @@ class FolderSink(Sink):
         for file in [*self.folder.glob(f".rows-*{self.ending}"),
                      *(file.path for file in rows_files(self.folder, self.ending) if file.first >= rows)]:
             file.unlink()
-        self._sync()
+        sync_to_disk(self.folder)
 
     @abstractmethod
     def damage(self, path: Path, rows: int) -> str:
@@ -104,14 +104,7 @@ class FolderSink(Sink):
             if hidden.exists():
                 hidden.rename(self.folder / name)
         self._files = [name for name in self._files if name not in token]
-        self._sync()
-
-    def _sync(self) -> None:
-        handle = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_to_disk(self.folder)
 
     def close(self) -> None:
         if self._owner is not None:

@@ -12,25 +12,23 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema
 from whimbrel.clock import INF, TickUnit, show_ticks
-from whimbrel.errors import ExpressionError, PlanError, near_match
+from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import (
     Col,
     Expr,
     Keys,
     Lit,
     check_key,
-    check_name,
-    check_text,
     columns_of,
     key_of,
-    lift,
     lit,
     named_words,
     type_of,
 )
-from whimbrel.expr.reductions import columns_in, reduced_in
+from whimbrel.expr.reductions import reduced_in
 from whimbrel.kernels import Kernel
 from whimbrel.operators.aggregation.accumulator import Accumulator
+from whimbrel.operators.aggregation.aggregate_arguments import check_filled, check_options, check_results
 from whimbrel.operators.aggregation.even_flush import EvenFlushKernel
 from whimbrel.operators.aggregation.fill_windows import Fill
 from whimbrel.operators.aggregation.frequency_accumulator import FrequencyAccumulator
@@ -40,7 +38,6 @@ from whimbrel.operators.aggregation.python_accumulator import PythonAccumulator
 from whimbrel.operators.aggregation.result_expressions import (
     FILLED,
     Results,
-    Running,
     WindowBound,
     WindowBounds,
     distinct_aggregates,
@@ -397,9 +394,9 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         given = ", ".join(each.show() if isinstance(each, Expr) else repr(each) for each in unnamed)
         raise PlanError("Each result of aggregate() must have a name.", where=f"aggregate({given})",
                         hint="Name each result, such as aggregate(n=wb.count()).")
-    _check_limit(fill, fill_limit)
-    _check(emit, fill, results, [name for name, _ in keys], schema)
-    _check_flush(flush, known)
+    check_options(emit, fill, fill_limit, flush, known)
+    check_results(results, [name for name, _ in keys], schema)
+    check_filled(fill, results)
     asked = [part for expr in results.values() for part in reduced_in(expr)]
     bounded = [part for part in asked if isinstance(part, WindowBound)]
     filling = fill is not False
@@ -437,73 +434,3 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         chain.append(Results(keys=tuple(name for name, _ in keys), columns=tuple(results.items()),
                              bounds=calendar or (whole if grid is None else grid.bounds), constants=constants))
     return chain
-
-
-def _check_limit(fill: Any, limit: Any) -> None:
-    """Refuse a limit that is not one."""
-    if limit is None:
-        return
-    if fill != "previous" or isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise PlanError(f'fill_limit must be an integer of at least 1 and needs fill="previous", got {limit!r}.',
-                        where=f"aggregate(fill={fill!r}, fill_limit={limit!r})",
-                        hint='Use fill="previous", fill_limit=3 for three windows.')
-
-
-def _check_flush(flush: Any, known: Properties) -> None:
-    """Refuse an even flush where there is no window after which groups leave."""
-    if flush not in ("close", "even"):
-        raise PlanError(f"flush must be 'close' or 'even', got {flush!r}.", where=f"aggregate(flush={flush!r})",
-                        hint='Use "even" for groups that leave little by little.')
-    if flush == "even" and (known.grid is None or not known.grid.tumbling or known.grid.shared):
-        raise PlanError('flush="even" needs a tumbling window directly before aggregate().',
-                        where='aggregate(flush="even")', hint='Put aggregate() after tumbling_window(60).')
-
-
-def _check(emit: Any, fill: Any, results: Mapping[str, Any], keys: Sequence[str], schema: Schema) -> None:
-    """Refuse what is not a result, and options that are not what they should be."""
-    for name, option in (("emit", emit), ("fill", fill)):
-        if isinstance(option, Expr):
-            raise PlanError(f"{name!r} is an option of aggregate(), not a column.",
-                            where=f"aggregate({name}={option.show()})", hint="Choose another name for the result.")
-    if emit not in ("change", "close"):
-        raise PlanError(f"emit must be 'change' or 'close', got {emit!r}.",
-                        where=f"aggregate(emit={emit!r})", hint='Use "close" for one row per window.')
-    if not isinstance(fill, bool | Mapping) and fill != "previous":
-        raise PlanError(f"fill must be True, False, 'previous' or a dict of values, got {fill!r}.",
-                        where=f"aggregate(fill={fill!r})",
-                        hint='Use fill=True, or a value for each result: fill={"n": 0}.')
-    check_results(results, keys, schema)
-    if isinstance(fill, Mapping):
-        for name, value in fill.items():
-            if not isinstance(lift(value), Lit):
-                raise PlanError(f"fill must give a constant for {name!r}, got {lift(value).show()}.",
-                                where=f"aggregate(fill={fill!r})",
-                                hint='Use plain values, such as fill={"n": 0}.')
-            if name not in results:
-                raise PlanError(f"fill names an unknown result {name!r}.", where=f"aggregate(fill={fill!r})",
-                                hint=near_match(name, list(results)))
-
-
-def check_results(results: Mapping[str, Any], keys: Sequence[str], schema: Schema, verb: str = "aggregate") -> None:
-    """Refuse what is not a result: each must be computed from aggregates and keys."""
-    example = "aggregate(n=wb.count())" if verb == "aggregate" else "n=wb.count()"
-    if not results:
-        raise PlanError(f"{verb}() needs at least one aggregate.", where=f"{verb}()",
-                        hint=f"Add one, such as {example}.")
-    for name, expr in results.items():
-        where = f"{verb}({name}=...)"
-        check_name(name, verb)
-        if not isinstance(expr, Expr):
-            raise PlanError(f"{name} must be an aggregate, got {expr!r}.", where=where,
-                        hint="Use an aggregate, such as wb.sum(col.x).")
-        for part in reduced_in(expr):
-            if isinstance(part, Running) and verb == "aggregate":
-                raise PlanError(f"{part.show()} needs groups that close.", where=f"{verb}({name}=...)",
-                                hint="Use epoch_aggregate(size, closing_when=...).")
-            for given in vars(part).values():
-                check_text(given, schema.names, where=f"{verb}({name}={part.show()})")
-        single = [column for column in columns_in(expr) if column not in keys]
-        if single or not any(True for _ in reduced_in(expr)):
-            raise PlanError(f"{name} must be an aggregate, got {expr.show()}.", where=where,
-                            hint=f"Aggregate its rows, such as wb.sum(col.{single[0]})." if single
-                            else "Use an aggregate, such as wb.sum(col.x).")

@@ -14,7 +14,8 @@ from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Expr, Keys, Lit, Reduced, type_of
 from whimbrel.expr.reductions import columns_in, reduced_in
 from whimbrel.kernels import Kernel
-from whimbrel.operators.aggregation.aggregate import GroupAggregate, check_results
+from whimbrel.operators.aggregation.aggregate import GroupAggregate
+from whimbrel.operators.aggregation.aggregate_arguments import check_results
 from whimbrel.operators.aggregation.epoch_kernel import EpochAggregateKernel
 from whimbrel.operators.aggregation.result_expressions import Results, Running, WindowBound, distinct_aggregates
 from whimbrel.plan import Aggregate, NonOverlapping, Operator, Properties, fluent
