@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.optimize import optimize_together, plan_notation
 from whimbrel.plan import Node, explain_together
 from whimbrel.run.execution import Execution
+from whimbrel.run.plan_costs import show_ns, step_costs
 
 _MEASURED_ROWS = 4_000_000
 
@@ -45,9 +47,16 @@ class _Costs:
             self.peak_bytes[number] = max(self.peak_bytes[number], kernel.buffered_bytes)
 
     def of(self, steps: set[int], rows: int) -> str:
+        """The cost of several steps together."""
         seconds = sum(self.pipeline.work[number].seconds for number in steps)
         held_bytes = sum(self.peak_bytes[number] for number in steps)
-        return f"{1e9 * seconds / max(rows, 1):,.1f} ns a row, at most {held_bytes:,} bytes buffered"
+        return f"{show_ns(seconds, max(rows, 1))} a row, at most {held_bytes:,} bytes buffered"
+
+    def lines(self) -> dict[int, list[str]]:
+        """The lines of each step, by the identity of its node."""
+        costs = step_costs(self.pipeline, range(len(self.pipeline.nodes)))
+        return {id(node): replace(costs[id(node)], buffered_bytes=self.peak_bytes[number]).show()
+                for number, node in enumerate(self.pipeline.nodes)}
 
 
 def _run(queries: Sequence[Node]) -> _Costs:
@@ -64,9 +73,8 @@ def _measured(names: Sequence[str], costs: _Costs) -> str:
     needs = [set(steps) for steps in pipeline.needs]
     plans = [pipeline.nodes[max(steps)] for steps in needs]  # inputs stand before what reads them
     lines = {key: list(more) for key, more in plan_notation(plans).items()}
-    for number, node in enumerate(pipeline.nodes):
-        rows = pipeline.rows_in(number)
-        lines.setdefault(id(node), []).append(f"measured: {rows:,} rows in, {costs.of({number}, rows)}")
+    for key, more in costs.lines().items():
+        lines.setdefault(key, []).extend(more)
     rows = sum(map(pipeline.rows_in, pipeline.entries))
     total = set[int]().union(*needs)
     shared = needs[0].intersection(*needs)

@@ -26,17 +26,21 @@ class StepCost:
         Its own time, without that of downstream steps.
     table : str
         For partial aggregates in an evicting table: its size, and the rows that leave it.
+    buffered_bytes : int, optional
+        The most bytes that it buffered, where they were measured.
     """
 
     rows_in: int
     rows_out: int
     seconds: float
     table: str = ""
+    buffered_bytes: int | None = None
 
     def show(self) -> list[str]:
         """Its lines under the step."""
-        each = "" if not self.rows_in else f", {_ns(self.seconds, self.rows_in)} a row in"
-        line = f"measured: {self.rows_in:,} rows in, {self.rows_out:,} out{each}"
+        each = "" if not self.rows_in else f", {show_ns(self.seconds, self.rows_in)} a row in"
+        buffered = "" if self.buffered_bytes is None else f", at most {self.buffered_bytes:,} bytes buffered"
+        line = f"measured: {self.rows_in:,} rows in, {self.rows_out:,} out{each}{buffered}"
         return [line, *([f"measured: {self.table}"] if self.table else [])]
 
 
@@ -81,7 +85,8 @@ def _levels(plan: Node, costs: Mapping[int, StepCost]) -> list[str]:
     if not rows:
         return []
     spent = [sum(cost.seconds for key, cost in costs.items() if (key in low) == is_low) for is_low in (True, False)]
-    return [f"low level: {_ns(spent[0], rows)} a row of its source", f"high level: {_ns(spent[1], rows)} a row of that"]
+    return [f"low level: {show_ns(spent[0], rows)} a row of its source",
+            f"high level: {show_ns(spent[1], rows)} a row of that"]
 
 
 def _table(kernel: EvictingKernel) -> str:
@@ -92,7 +97,7 @@ def _table(kernel: EvictingKernel) -> str:
     return f"{size.total_left / size.total_rows:.1%} of the rows leave a table of {size.slots:,} slots early{aside}"
 
 
-def _ns(seconds: float, rows: int) -> str:
+def show_ns(seconds: float, rows: int) -> str:
     """Time for each of so many rows."""
     each = _NS * max(seconds, 0.0) / rows
     return f"{each:.2g} ns" if each < 10 else f"{each:,.0f} ns"
