@@ -16,7 +16,7 @@ from pyarrow import types as t
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.functions_of_times import check_directives
-from whimbrel.expr.text_values import read_integers, read_times
+from whimbrel.expr.text_parsers import read_integers, read_times
 from whimbrel.expr.time_texts import time_texts
 
 _INT, _TEXT = pa.int64(), pa.string()

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from whimbrel.batch import frozen
 from whimbrel.batch.fixed_width import packed_bits, present
 from whimbrel.expr.function_entry import numbers_of
-from whimbrel.expr.text_values import format_steps
+from whimbrel.expr.text_parsers import format_steps
 from whimbrel.expr.zone_clocks import local_times, written
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives.strings.text_values import OFFSET
+from whimbrel.kernels.primitives.strings.text_parsers import OFFSET
 from whimbrel.kernels.primitives.strings.time_texts import WIDTHS, write_times
 
 _write = Compiled(write_times)

@@ -19,7 +19,7 @@ from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
-from whimbrel.connect.file_formats.sample_types import has_large, is_time_type, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.inferred_types import has_large, is_time_type, time_type_of_most, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
 from whimbrel.connect.file_formats.text_times import ISO_TIMES
 from whimbrel.connect.file_formats.timed_rows import all_timed, timed

@@ -16,7 +16,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
 from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged
-from whimbrel.connect.file_formats.sample_types import UntypedError
+from whimbrel.connect.file_formats.inferred_types import UntypedError
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns

@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.formats.decode import reason
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
-from whimbrel.connect.file_formats.sample_types import UntypedError, is_time_type, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.inferred_types import UntypedError, is_time_type, time_type_of_most, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile

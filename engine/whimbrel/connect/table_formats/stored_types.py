@@ -1,4 +1,4 @@
-"""Types of results as tables of lakes store them."""
+"""Types of result columns in Delta and Iceberg tables."""
 
 from __future__ import annotations
 

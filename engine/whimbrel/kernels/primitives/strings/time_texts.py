@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from whimbrel.kernels.primitives.strings.text_values import (
+from whimbrel.kernels.primitives.strings.text_parsers import (
     DAY,
     FRACTION,
     HOUR,

@@ -1,4 +1,4 @@
-"""Types of columns whose first rows are dirty."""
+"""Types of columns, inferred from first rows that may be dirty."""
 
 from __future__ import annotations
 

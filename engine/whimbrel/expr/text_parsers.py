@@ -17,7 +17,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Column, frozen, text_buffers
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives.strings import text_values as loops
+from whimbrel.kernels.primitives.strings import text_parsers as loops
 
 Array = np.ndarray[Any, Any]
 

@@ -1,7 +1,7 @@
 """Read integers and times of the bytes of a string column.
 
-A loop decides on most texts and leaves the others open, which a slower function reads. Places are unsigned: numba asks
-of others whether they count from the end.
+A loop decides on most texts and leaves the others open, which a slower function reads. Positions are unsigned: of
+others numba asks whether they count from the end.
 """
 
 from __future__ import annotations
