@@ -33,6 +33,8 @@ from whimbrel.migration_hints import (
 EVENTS = wb.from_arrow({"at": [1], "x": [2]}, time="at")
 HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE),
         ("col.x.str", col.x.str, TEXTS), ("col.x.dt", col.x.dt, TIMES), ("col.x.list", col.x.list, LISTS)]
+ANSWERS = [EVENTS.collect(), col.x, wb.sinks, wb.when(col.x > 0), wb.when(col.x > 0).then(1)]
+"""What hints also call methods of."""
 ABOUT = [(held, name, hint) for _, held, elsewhere in HELD for name, hint in elsewhere.items()]
 
 
@@ -41,7 +43,7 @@ def test_a_name_from_elsewhere_leads_to_one_that_is_here(held: Any, name: str, h
     with pytest.raises(UnknownNameError, match=re.escape(f"Use {hint}")):
         getattr(held, name)
     for package, called in re.findall(r"\b(?:(wb|polars)\.)?(\w+)\(", hint):
-        here = [wb] if package == "wb" else [*(each for _, each, _ in HELD), EVENTS.collect(), col.x, wb.sinks]
+        here = [wb] if package == "wb" else [*(each for _, each, _ in HELD), *ANSWERS]
         assert package == "polars" or any(hasattr(each, called) for each in here)
 
 

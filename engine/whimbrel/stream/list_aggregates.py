@@ -103,7 +103,7 @@ def approx_top_k(value: Value, k: int, *, counters: int = 1000) -> ApproximateTo
     >>> events = wb.from_arrow({"at": range(100_000), "x": [at % 7 % 6 for at in range(100_000)]}, time="at")
     >>> top = events.tumbling_window(100_000).aggregate(v=wb.approx_top_k(wb.col.x, 1)).collect()
     >>> top["v"].to_pylist()
-    [[{'value': 0, 'count': 28572, 'error': 0}]]
+    [[{'value': 0, 'count': 28571, 'error': 0}]]
     """
     where = f"approx_top_k(..., {k!r})"
     if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:

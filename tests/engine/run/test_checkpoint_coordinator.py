@@ -166,7 +166,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_nothing(tmp_path: Path, monk
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(state_folder, "_sync", full)
+    monkeypatch.setattr(state_folder, "sync_to_disk", full)
     with pytest.raises(CheckpointError, match="No space left"):
         run.checkpoint(tmp_path / "point")
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
-from whimbrel.connect.file_formats.inferred_types import has_large, is_time_type, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.inferred_types import common_time_type, has_large, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
 from whimbrel.connect.file_formats.text_times import ISO_TIMES
 from whimbrel.connect.file_formats.timed_rows import all_timed, timed
@@ -141,7 +141,7 @@ class _CsvSample:
         type_ = _wide(inferred)
         if is_time:
             fits = is_time_type(type_) or pa.types.is_null(type_)
-            return type_ if fits else time_type_of_most(self._values(name), self._type_of_value) or type_
+            return type_ if fits else common_time_type(self._values(name), self._type_of_value) or type_
         if not pa.types.is_floating(type_) or not has_large(inferred):
             return type_
         values = self._values(name)

@@ -32,13 +32,13 @@ class UntypedError(UnreadableError):
         self.hint = hint
 
 
-def time_type_of_most(values: Sequence[_Value], type_of: Callable[[_Value], pa.DataType]) -> pa.DataType | None:
+def common_time_type(values: Sequence[_Value], type_of: Callable[[_Value], pa.DataType]) -> pa.DataType | None:
     """The type of times that more than half of the values have; None if there is none.
 
     Examples
     --------
     >>> types = {"5": pa.int64(), "6": pa.int64(), "?": pa.string()}
-    >>> time_type_of_most(["5", "?", "6"], types.__getitem__)
+    >>> common_time_type(["5", "?", "6"], types.__getitem__)
     DataType(int64)
     """
     looked_at = values[:_MOST_ROWS]

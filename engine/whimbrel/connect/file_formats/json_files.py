@@ -13,7 +13,7 @@ from whimbrel.connect.feeds.formats.decode import reason
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
-from whimbrel.connect.file_formats.inferred_types import UntypedError, is_time_type, time_type_of_most, whole_type
+from whimbrel.connect.file_formats.inferred_types import UntypedError, common_time_type, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
@@ -88,7 +88,7 @@ def _type(name: str, values: Sequence[Any], type_: pa.DataType, *, is_time: bool
     """The type of a column of a sample; that of most values if it is a time, which text cannot be."""
     present = [value for value in values if value is not None]
     if is_time and not is_time_type(type_) and present:
-        return time_type_of_most(present, lambda value: _inferred({name: [value]})[name]) or type_
+        return common_time_type(present, lambda value: _inferred({name: [value]})[name]) or type_
     if not pa.types.is_floating(type_) or not all(isinstance(value, int) for value in present):
         return type_
     exact = whole_type(present)
