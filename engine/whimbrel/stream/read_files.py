@@ -81,8 +81,9 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
 
     Notes
     -----
-    A line is a row, and values in quotes may have line ends. A line without a time is a dead letter. A column of times
-    has the type of most of its first values. Integers above int64 are ``uint64`` or text.
+    A line is a row, and values in quotes may have line ends. A line without a time is a dead letter, and so is one that
+    does not end after it starts. A column of times has the type of most of its first values. Integers above int64 are
+    ``uint64`` or text.
 
     All values of a line are converted, whatever a query reads. A result therefore does not depend on which columns a
     query reads.

@@ -336,6 +336,34 @@ def test_rows_without_a_time_are_dead_letters(tmp_path: Path, read: Callable[...
     assert letters["message"].to_pylist() == [text.encode().splitlines()[line - 1] for line in (3, 5, 6)]
 
 
+@pytest.mark.parametrize(("read", "text"), [
+    (wb.read_csv, "at,until\n1,5\n7,7\n9,\nx,5\n9,3\n,9\n10,12\n"),
+    (wb.read_csv, "at,until\n1,5\n7,7\n9,\n9,9\n9,3\n,9\n10,12\n"),
+    (wb.read_json, ('{"at": 1, "until": 5}\n{"at": 7, "until": 7}\n{"at": 9}\n{"at": "x"}\n{"at": 9, "until": 3}\n'
+                    '{"until": 9}\n{"at": 10, "until": 12}\n')),
+])
+def test_rows_that_do_not_end_after_they_start_are_dead_letters(
+        tmp_path: Path, read: Callable[..., wb.Stream], text: str) -> None:
+    log = read(written(tmp_path / "log", text), time="at", end="until")
+    lifetimes = log.collect().select(["start", "end"]).to_pylist()
+    assert lifetimes == [{"start": 1, "end": 5}, {"start": 9, "end": None}, {"start": 10, "end": 12}]
+    assert rows(log.select(col.at), "at") == [{"at": 1}, {"at": 9}, {"at": 10}]
+    letters = wb.dead_letters(log).collect()
+    assert letters["line"].to_pylist() == ([2, 4, 5, 6] if read is wb.read_json else [3, 5, 6, 7])
+    reasons = letters["reason"].to_pylist()
+    assert reasons[0] == reasons[2] == "does not end after it starts"
+    assert reasons[3] == "no time: 'at' is null"
+    assert letters["message"][2].as_py() in (b"9,3", b'{"at": 9, "until": 3}')
+
+
+def test_days_and_times_of_other_units_end_after_they_start(tmp_path: Path) -> None:
+    text = "at,until\n2024-01-02,2024-01-02 00:00:00.000\n2024-01-02,2024-01-02 00:00:00.001\n"
+    log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", end="until",
+                      schema={"at": "timestamp[ms]", "until": "timestamp[us]"})
+    assert log.collect().num_rows == 1
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [2]
+
+
 def test_empty_lines_of_one_column_and_files_without_times(tmp_path: Path) -> None:
     log = wb.read_csv(written(tmp_path / "a.csv", "at\n1\n\n2\n"), time="at")
     assert rows(log, "at") == [{"at": 1}, {"at": 2}]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,9 @@ from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Ma
 from whimbrel.connect.file_formats.inferred_types import common_time_type, has_large, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
 from whimbrel.connect.file_formats.text_times import ISO_TIMES
-from whimbrel.connect.file_formats.timed_rows import all_timed, timed
+from whimbrel.connect.file_formats.timed_rows import timed
 from whimbrel.connect.files.data_file import DataFile
+from whimbrel.connect.tables.lifetime_columns import Timeline
 
 _NONE = r"^$"
 _WHOLE = re.compile(rb"-?\d+")
@@ -70,7 +72,8 @@ class CsvFiles(FileFormat):
         return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
                           for name in names])
 
-    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
+                report: Report) -> Iterator[pa.RecordBatch]:
         dialect = self._of(file)
         lines: _CsvLines | None = None
         left, line = b"", 1
@@ -85,11 +88,11 @@ class CsvFiles(FileFormat):
             elif not left:
                 line = number
             text = left + text
-            rows, taken = lines.rows(text, line, fields, time, report, ends=False)
+            rows, taken = lines.rows(text, line, fields, timeline, report, ends=False)
             yield from rows.to_batches()
             left, line = text[taken:], line + text.count(b"\n", 0, taken)
         if left and lines is not None:
-            rows, _ = lines.rows(left, line, fields, time, report, ends=True)
+            rows, _ = lines.rows(left, line, fields, timeline, report, ends=True)
             yield from rows.to_batches()
 
     def _begun(self, text: bytes, dialect: CsvDialect) -> tuple[list[str], int, bytes]:
@@ -173,7 +176,7 @@ class _CsvLines(Format):
         together = text.count(b"\n") > len(messages)
         return self._block(text, len(messages), schema, together=together), np.ones(len(messages), np.int64)
 
-    def rows(self, text: bytes, number: int, schema: pa.Schema, time: str, report: Report, *,
+    def rows(self, text: bytes, number: int, schema: pa.Schema, timeline: Timeline, report: Report, *,
              ends: bool) -> tuple[pa.Table, int]:
         """Rows of complete lines, and how many bytes of them were taken.
 
@@ -185,7 +188,7 @@ class _CsvLines(Format):
         except UNREADABLE:
             numbered, taken = self._records.split(text, ends=ends)
         else:
-            return self._timed(rows, text, number, time, report), len(text)
+            return self._timed(rows, text, number, timeline, report), len(text)
         lines = [line for _, line in numbered]
         if not lines:
             return schema.empty_table(), taken
@@ -200,18 +203,17 @@ class _CsvLines(Format):
                      for index, why in found.malformed]
         of = np.concatenate([good, rest[found.each > 0]])
         order = np.argsort(of, kind="stable")
-        rows, without = timed(pa.concat_tables([rows, found.rows]).take(order), time,
+        rows, without = timed(pa.concat_tables([rows, found.rows]).take(order), timeline,
                               lambda row: (number + numbered[of[order[row]]].line, numbered[of[order[row]]].text))
         for each in sorted(malformed + without, key=lambda each: each.line):
             report(each)
         return rows.combine_chunks(), taken
 
-    def _timed(self, rows: pa.Table, text: bytes, number: int, time: str, report: Report) -> pa.Table:
-        """Rows with a time, of a text in which each line is a row."""
-        if all_timed(rows, time):
-            return rows
-        lines = text.split(b"\n")
-        rows, without = timed(rows, time, lambda row: (number + row, lines[row].removesuffix(b"\r")))
+    def _timed(self, rows: pa.Table, text: bytes, number: int, timeline: Timeline,
+               report: Report) -> pa.Table:
+        """Rows with a lifetime, of a text in which each line is a row."""
+        lines = cache(lambda: text.split(b"\n"))
+        rows, without = timed(rows, timeline, lambda row: (number + row, lines()[row].removesuffix(b"\r")))
         for each in without:
             report(each)
         return rows

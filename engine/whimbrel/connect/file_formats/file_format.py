@@ -10,6 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from whimbrel.connect.files.data_file import DataFile, written
+from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.errors import SourceError
 
 
@@ -56,10 +57,11 @@ class FileFormat(ABC):
         """
 
     @abstractmethod
-    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
+                report: Report) -> Iterator[pa.RecordBatch]:
         """Rows of a file with these columns, all of which it has, in order.
 
-        A line without a value in the column `time` is malformed.
+        A line without an event time is malformed, and so is one that does not end after it starts.
         """
 
     def time_hint(self, name: str) -> str:

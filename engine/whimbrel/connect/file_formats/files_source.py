@@ -164,7 +164,7 @@ class FilesSource(ColumnarSource):
         return name in self._held[file] or (name == self._time and self._format.has_open_columns)
 
     def _batches_of(self, file: DataFile, held: pa.Schema, report: Report) -> Iterator[pa.RecordBatch]:
-        return self._format.batches(file, held, self._time, report)
+        return self._format.batches(file, held, self.timeline, report)
 
     def _own(self, file: DataFile, field: pa.Field) -> pa.Field:
         """A column as it is in a file: formats of text are parsed to the common type at once."""

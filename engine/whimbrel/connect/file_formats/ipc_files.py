@@ -10,6 +10,7 @@ from pyarrow import ipc
 from whimbrel.connect.file_formats.file_format import FileFormat, Report
 from whimbrel.connect.files.data_file import DataFile, random_access
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
+from whimbrel.connect.tables.lifetime_columns import Timeline
 
 _MAGIC = b"ARROW1"
 
@@ -25,7 +26,8 @@ class IpcFiles(FileFormat):
         with random_access(file) as memory:
             return _opened(memory, None).schema.remove_metadata()
 
-    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
+                report: Report) -> Iterator[pa.RecordBatch]:
         with random_access(file) as memory:
             held = _opened(memory, None).schema.names
             memory.seek(0)

@@ -17,6 +17,7 @@ from whimbrel.connect.file_formats.inferred_types import UntypedError, common_ti
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
+from whimbrel.connect.tables.lifetime_columns import Timeline
 
 
 class JsonFiles(FileFormat):
@@ -50,11 +51,12 @@ class JsonFiles(FileFormat):
         found = {name: _type(name, values, types[name], is_time=name in times) for name, values in columns.items()}
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
-    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
+                report: Report) -> Iterator[pa.RecordBatch]:
         format_ = Json()
         for number, text in text_blocks(file, report):
             lines = [(number + at, line) for at, line in lines_of(text)]
-            yield from rows_of_lines(format_, lines, fields, time, report).to_batches()
+            yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

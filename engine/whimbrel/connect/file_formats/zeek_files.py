@@ -17,6 +17,7 @@ from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Re
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
+from whimbrel.connect.tables.lifetime_columns import Timeline
 
 _TIME: Final = pa.timestamp("us", "UTC")
 _TYPES: Final = {"time": _TIME, "interval": pa.float64(), "double": pa.float64(), "count": pa.int64(),
@@ -34,11 +35,12 @@ class ZeekFiles(FileFormat):
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         return _Head.of(file).fields
 
-    def batches(self, file: DataFile, fields: pa.Schema, time: str, report: Report) -> Iterator[pa.RecordBatch]:
+    def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
+                report: Report) -> Iterator[pa.RecordBatch]:
         format_ = _ZeekLines(_Head.of(file))
         for number, text in text_blocks(file, report):
             lines = [(number + at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
-            yield from rows_of_lines(format_, lines, fields, time, report).to_batches()
+            yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
 
 
 class _Head:
