@@ -52,6 +52,8 @@ BEFORE_ANY_ROW: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a whole live log": (lambda: feed().tumbling_window(wb.WHOLE).aggregate(n=wb.count()).start(),
                          "known when the log ends, but the feed 'iterator' does not end", 'tumbling_window("1h")'),
     "borders of the whole log": (lambda: log().tumbling_window(None, closed="both"), "borders of its own", "Leave"),
+    "a label of the whole log": (lambda: log().tumbling_window(wb.WHOLE, label="end"), "label='end' does not apply",
+                                 "Leave label= out; for the time of the last event"),
     "distinct within of no id": (lambda: log().distinct_within("1s"), "needs an id", 'by="id"'),
     "a limit of no filling": (lambda: log().tumbling_window("1s").aggregate(n=wb.count(), fill=True, fill_limit=2),
                               'needs fill="previous", got 2', "fill_limit=3"),

@@ -180,10 +180,14 @@ def tumbling_window(schema: Schema, size: Duration | TradingCalendar | None, *, 
         The day on which windows in weeks begin, unless `offset` says it.
     """
     if size is None or isinstance(size, TradingCalendar):
-        where = f"tumbling_window({size!r})"
-        if (offset, label, closed) != (None, "start", None):
+        where = f"tumbling_window({'wb.WHOLE' if size is None else repr(size)})"
+        given = [f"{name}={value!r}" for name, value, default in
+                 (("offset", offset, None), ("label", label, "start"), ("closed", closed, None)) if value != default]
+        if given:
+            last = "" if size is not None else "; for the time of the last event, aggregate wb.max() of the time column"
             raise PlanError(f"{'One window for a whole log' if size is None else 'A calendar'} has borders of its own: "
-                            "offset, label and closed do not apply.", where=where, hint="Leave them out.")
+                            f"{', '.join(given)} {'does' if len(given) == 1 else 'do'} not apply.", where=where,
+                            hint=f"Leave {' and '.join(each.partition('=')[0] + '=' for each in given)} out{last}.")
         return WholeWindow() if size is None else size.window(schema, where)
     return _window(f"tumbling_window({size!r})", schema, size, size, offset, label, closed, timezone, week_start)
 
