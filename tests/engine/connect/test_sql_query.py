@@ -91,6 +91,29 @@ def test_connections_are_checked_and_show_no_password(monkeypatch: pytest.Monkey
     assert "whimbrel[adbc]" in absent.value.hint
 
 
+MIXED = {
+    "later texts": ("CASE WHEN t < 2000 THEN t ELSE 'abc' END AS v", "CAST(v AS TEXT)", "", "abc"),
+    "later numbers": ("CASE WHEN t < 2000 THEN t ELSE t + 0.5 END AS v", "CAST(v AS REAL)", "", 2000.5),
+    "numbers after blobs": ("CASE WHEN t < 2000 THEN x'00' ELSE t END AS v", "CAST(v AS TEXT)", "", "2000"),
+    "texts after nulls": ("CASE WHEN t < 2000 THEN NULL ELSE 'abc' END AS v", "v", " ORDER BY v IS NULL", "abc"),
+}
+
+
+@pytest.mark.parametrize(("column", "cast", "order", "value"), MIXED.values(), ids=MIXED.keys())
+def test_types_that_change_within_a_column_of_sqlite_are_named(
+        tmp_path: Path, column: str, cast: str, order: str, value: object) -> None:
+    with sqlite3.connect(file := tmp_path / "log.db") as database:
+        database.execute("CREATE TABLE log (t INTEGER)")
+        database.executemany("INSERT INTO log VALUES (?)", ((at,) for at in range(2001)))
+    database.close()
+    mixed = f"(SELECT t, {column} FROM log)"
+    with pytest.raises(SourceError, match=r"Column 'v' has values of several types: .* in its first rows") as caught:
+        wb.from_sql(f"SELECT * FROM {mixed}", f"sqlite:///{file}", time="t").collect()
+    assert (order or cast) in caught.value.hint
+    changed = wb.from_sql(f"SELECT t, {cast} AS v FROM {mixed}{order}", f"sqlite:///{file}", time="t").collect()
+    assert changed["v"][-1].as_py() == value
+
+
 @pytest.mark.parametrize("scheme", ("sqlite", "duckdb"))
 def test_a_missing_file_is_an_error_and_is_not_created(scheme: str, address: str, tmp_path: Path) -> None:
     missing = tmp_path / "lgo.db"

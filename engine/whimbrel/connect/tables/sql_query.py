@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from importlib import import_module
@@ -21,6 +22,10 @@ from whimbrel.errors import MissingExtraError, SourceError, shortened
 _DRIVERS = {"sqlite": ("adbc_driver_sqlite", "adbc"), "postgresql": ("adbc_driver_postgresql", "adbc"),
             "postgres": ("adbc_driver_postgresql", "adbc"), "duckdb": ("adbc_driver_duckdb", "frames")}
 _FEW_ROWS = 65_536
+_MIXED = re.compile(r"\[SQLite\] Type mismatch in column (\d+): expected (\S+) but got (.+?)\.?$", re.MULTILINE)
+_SQLITE_TYPES = {"INT64": "integer or null", "DOUBLE": "real", "STRING/BINARY": "text or blob", "BLOB": "blob",
+                 "unknown type 1": "integer", "unknown type 2": "real", "unknown type 3": "text"}
+_PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class SqlQuery(ColumnarSource):
@@ -84,16 +89,18 @@ class SqlQuery(ColumnarSource):
     @contextmanager
     def _result(self) -> Iterator[pa.RecordBatchReader]:
         """Run the query; errors of the database name it."""
+        names: list[str] = []
         with self._connected() as connection:
             try:
                 with connection.cursor() as cursor:
                     cursor.execute(self._query)
                     with cursor.fetch_record_batch() as result:
+                        names = result.schema.names
                         yield result
             except Exception as error:
                 if type(error).__module__.startswith("adbc_driver_manager") or isinstance(
                         error, pa.ArrowException | OSError):
-                    raise _failure(error, self._where) from None
+                    raise _mixed_types(error, names, self._where) or _failure(error, self._where) from None
                 raise
 
 
@@ -138,6 +145,21 @@ def _connector(connection: Any, where: str) -> Callable[[], Any]:
             yield link
 
     return opened
+
+
+def _mixed_types(error: Exception, names: Sequence[str], where: str) -> SourceError | None:
+    """Error for a value of SQLite that does not have the type of the first rows of its column."""
+    found = _MIXED.search(str(error))
+    if found is None or int(found[1]) >= len(names):
+        return None
+    name = names[int(found[1])]
+    shown = name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    first, later = (_SQLITE_TYPES.get(type_, type_) for type_ in found.group(2, 3))
+    cast = "REAL" if later == "real" and found[2] == "INT64" else "TEXT"
+    return SourceError(f"Column {name!r} has values of several types: {first} in its first rows, {later} in a later "
+                       "one.", where=where,
+                       hint=f"Use CAST({shown} AS {cast}) AS {shown} in the query. If the first rows have no value, "
+                            f"add ORDER BY {shown} IS NULL.")
 
 
 def _failure(error: Exception, where: str) -> SourceError:
