@@ -76,6 +76,8 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
                                 "Add CLOSING_WHEN count(*) = 0, or CLOSING_WHEN FALSE if that is meant."),
     "pattern form": ("A pattern is variables, groups, alternatives and quantifiers, got {text!r}.",
                      "Use PATTERN (A (B | C)+ D?)."),
+    "pattern absence": ("A pattern matches rows that exist, not the absence of a row, got {text!r}.",
+                        'Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.'),
     "no within": ("MATCH_RECOGNIZE without WITHIN would keep each begin without end.",
                   "Add WITHIN INTERVAL '1' HOUR after the pattern."),
     "within": ("WITHIN needs a positive duration.", "Use {form}."),

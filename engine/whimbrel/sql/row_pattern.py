@@ -85,8 +85,23 @@ class _Parser:
 
     def _form(self) -> Exception:
         token = self.tokens[min(self.number, len(self.tokens) - 1)]
+        if self._begins_absence():
+            return _absence(token.start, token.end + 1, self.text)
         what, hint = refusal("pattern form", text=token.text)
         return self.text.error_at(what, token.start, token.end + 1, hint)
+
+    def _begins_absence(self) -> bool:
+        """Whether the next part says that a row must not come, as in other languages: NOT B, !B, A ^B, [^B], (?!B)."""
+        before, this, after = (self.tokens[at].text if 0 <= at < len(self.tokens) else ""
+                               for at in range(self.number - 1, self.number + 2))
+        anchor = before in ("", "(", "|")  # ^ is the begin of a partition there
+        return this.upper() in ("NOT", "!", "ABSENT") or (this == "^" and not anchor) or this + after in ("[^", "?!")
+
+    def _calls_absent(self) -> bool:
+        """Whether the next part is like the function ``absent``, which would be a variable and a group."""
+        this, after = self.tokens[self.number], self.tokens[self.number + 1:self.number + 2]
+        return this.text.upper() == "ABSENT" and any(
+            each.text == "(" and each.start == this.end + 1 for each in after)
 
     def _choice(self) -> RowPattern:
         parts = [self._sequence()]
@@ -107,7 +122,8 @@ class _Parser:
             part = self._choice()
             if self._next() != ")":
                 raise self._form()
-        elif self._next().isidentifier() and self.tokens[self.number].token_type != TokenType.STRING:
+        elif self._next().isidentifier() and not self._calls_absent() and (
+                self.tokens[self.number].token_type not in (TokenType.STRING, TokenType.NOT)):
             part = RowVariable(self._next())
         else:
             raise self._form()
@@ -193,6 +209,11 @@ def detected(pattern: RowPattern, event: Callable[[str], Pattern]) -> Pattern:
             return detected(part, event).repeat(minimum, maximum, reluctant=reluctant)
 
 
+def _absence(start: int, end: int, text: SqlText) -> Exception:
+    what, hint = refusal("pattern absence", text=text.text[start:end])
+    return text.error_at(what, start, end, hint)
+
+
 def _count(tokens: Sequence[Any], text: SqlText) -> tuple[int, int | None, int]:
     """How often the part before these tokens matches, and the number of tokens that say so."""
     if not tokens:
@@ -211,6 +232,8 @@ def _count(tokens: Sequence[Any], text: SqlText) -> tuple[int, int | None, int]:
         low, comma, high = bounds.groups()
         minimum = int(low or 0)
         maximum = int(high) if high else None if comma else minimum
+        if maximum == minimum == 0:
+            raise _absence(tokens[0].start, tokens[used - 1].end + 1, text)
         if (maximum is not None and maximum < max(minimum, 1)) or minimum > 60:
             raise text.error_at("Counts of a pattern are from small to large, and at most 60.", tokens[0].start,
                                 tokens[used - 1].end + 1, "Use {2}, {2,} or {2,5}.")

@@ -5,11 +5,67 @@ from __future__ import annotations
 REFUSED: dict[str, tuple[str, str]] = {
     'pattern form': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A ^ B) WITHIN 9)'), """
+        'PATTERN (^ A B) WITHIN 9)'), """
 A pattern is variables, groups, alternatives and quantifiers, got '^'.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A ^ B) WITHIN 9)
-                                                              ^
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (^ A B) WITHIN 9)
+                                                            ^
   hint:  Use PATTERN (A (B | C)+ D?).
+"""),
+    'an absence': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A NOT B) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got 'NOT'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A NOT B) WITHIN 9)
+                                                              ^^^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence with a mark': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A !B) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got '!'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A !B) WITHIN 9)
+                                                              ^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence with a caret': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A ^B) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got '^'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A ^B) WITHIN 9)
+                                                              ^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence in brackets': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A [^B]) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got '['.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A [^B]) WITHIN 9)
+                                                              ^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence in a group': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A (?!B)) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got '?'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A (?!B)) WITHIN 9)
+                                                               ^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence as a count': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A B{0}) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got '{0}'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A B{0}) WITHIN 9)
+                                                               ^^^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
+"""),
+    'an absence as a function': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A absent(B)) WITHIN 9)'), """
+A pattern matches rows that exist, not the absence of a row, got 'absent'.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A absent(B)) WITHIN 9)
+                                                              ^^^^^^
+  hint:  Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.
 """),
     'no part': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
