@@ -36,8 +36,8 @@ class CalendarWindow(Operator):
                            b──────────────     (b: from the month's first day)
 
     A day begins when the clock first shows its midnight. Where the clock skips it, the day begins with the first moment
-    after it. With a hop, an event of day D is active from the start of its cell until the cell of the day
-    ``D + size``. A day that a month does not have becomes its last one.
+    after it. A midnight that comes twice counts once, the first time. With a hop, an event of day D is active from the
+    start of its cell until the cell of the day ``D + size``. A day that a month does not have becomes its last one.
 
     Parameters
     ----------
@@ -60,6 +60,14 @@ class CalendarWindow(Operator):
     ...     print(row["start"].date(), row["end"].date(), row["total"])
     2024-01-01 2024-02-01 2
     2024-03-01 2024-04-01 3
+
+    Midnight of 4 November 2018 does not exist in São Paulo:
+
+    >>> at = pa.array([1_541_257_200], pa.timestamp("s", "America/Sao_Paulo"))
+    >>> events = wb.from_arrow({"at": at}, time="at")
+    >>> for row in events.tumbling_window("1d").aggregate(n=wb.count()).collect().to_pylist():
+    ...     print(row["start"], row["end"])
+    2018-11-03 00:00:00-03:00 2018-11-04 01:00:00-02:00
     """
 
     accepts_edges: ClassVar[bool] = True
