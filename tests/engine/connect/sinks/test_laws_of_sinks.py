@@ -105,7 +105,7 @@ def killed_after(lines: int) -> Iterator[None]:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal left
-        if "/connect/sinks/" not in frame.f_code.co_filename:
+        if "/whimbrel/connect/sinks/" not in frame.f_code.co_filename:
             return None
         if event == "line":
             left -= 1
