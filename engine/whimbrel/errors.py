@@ -125,9 +125,9 @@ def near_match(name: str, known: Iterable[str], *, noun: str = "column") -> str:
     >>> near_match("x", ["price", "volume"])
     'Use one of the columns price, volume.'
     """
-    names = list(known)
+    names, nouns = list(known), f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     if not names:
-        return f"There are no {noun}s."
+        return f"There are no {nouns}."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    return f"Use {close[0]!r}; the {noun}s are {shown}." if close else f"Use one of the {noun}s {shown}."
+    return f"Use {close[0]!r}; the {nouns} are {shown}." if close else f"Use one of the {nouns} {shown}."

@@ -64,7 +64,9 @@ class ParameterValues:
         fits = isinstance(literal, Lit) and isinstance(value, bool) == pa.types.is_boolean(self.type)
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
             if fits and value is not None:
-                return pa.scalar(value, self.type).as_py()
+                held = pa.scalar(value, self.type).as_py()
+                if not pa.types.is_integer(self.type) or held == value:  # Arrow cuts 2.5 to 2
+                    return held
         raise ExpressionError(f"The parameter {self.name!r} must be {self.type}, got {value!r}."[:200],
                               where=f"{self.name}={value!r}"[:80], hint="Use a value of the type of the default.")
 

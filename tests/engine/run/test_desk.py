@@ -241,6 +241,28 @@ def test_a_change_after_a_shift_holds_after_the_rows_that_were_read() -> None:
     assert rows_of(desk["a"].table) == rows_of(wanted.collect())
 
 
+def another(events: wb.Stream) -> wb.Desk:
+    """A desk that has a query of the same name."""
+    desk = wb.desk(events)
+    desk.add("a", events.where(col.x > 1))
+    return desk
+
+
+def test_results_of_a_removed_query_are_not_those_of_a_later_one_of_its_name() -> None:
+    events, _ = made(8, 10)
+    desk = another(events)
+    kept = desk.stream("a")
+    desk.remove("a")
+    with pytest.raises(PlanError, match="no query named 'a'"):
+        desk.add("b", kept)
+    desk.add("a", events.where(col.x > 2))
+    with pytest.raises(PlanError, match="a query that was removed"):
+        desk.add("b", kept)
+    desk.add("b", desk.stream("a"))
+    desk.run()
+    assert rows_of(desk["b"].table) == rows_of(desk["a"].table)
+
+
 @pytest.mark.parametrize(("wrong", "error", "words"), [
     (lambda at: at.desk.add("a", at.events), PlanError, "has 'a' already"),
     (lambda at: at.desk.add("b", wb.from_arrow({"at": [1]}, time="at", name="other")), PlanError, "not read 'other'"),
@@ -252,11 +274,15 @@ def test_a_change_after_a_shift_holds_after_the_rows_that_were_read() -> None:
     (lambda at: at.desk.set("a", most=3), PlanError, "no parameter 'most'"),
     (lambda at: at.desk.set("a", least="x"), ExpressionError, "must be int64"),
     (lambda at: at.desk.set("a", least=True), ExpressionError, "must be int64"),
+    (lambda at: at.desk.set("a", least=2.5), ExpressionError, "must be int64, got 2.5"),
+    (lambda at: at.desk.stream("c"), PlanError, "Use one of the queries a"),
+    (lambda at: at.desk.add("b", another(at.events).stream("a")), PlanError, "'a' is of another desk"),
     (lambda _: wb.desk(), PlanError, "needs a stream"),
     (lambda at: wb.desk(at.events, at.events), PlanError, "same name"),
     (lambda at: wb.desk(at.events.where(col.x > 1)), PlanError, "without further steps"),
     (lambda at: wb.desk(at.events, checkpoints="folder"), PlanError, "wb.Checkpoints"),
     (lambda _: wb.Budget(rows=0), PlanError, "positive"),
+    (lambda _: wb.Budget(bytes=1.5), PlanError, "positive integer"),
     (lambda _: wb.parameter("a b", 3), ExpressionError, "identifier"),
     (lambda _: wb.parameter("a", None), ExpressionError, "number, a string or a bool"),
     (lambda at: at.desk.add("b", at.events.where(wb.parameter("p", 1) < wb.parameter("p", 2))), PlanError,

@@ -45,7 +45,9 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
         raise SourceError(f"path must be a path or a list of paths, got {path!r}.", where=where,
                           hint="Use a file, a folder, a pattern, or a list of these.")
     if not isinstance(path, (str, os.PathLike)):
-        return [file for each in path for file in data_files(each, where=where, endings=endings)]
+        if not (files := [file for each in path for file in data_files(each, where=where, endings=endings)]):
+            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
+        return files
     check_on_this_machine(path, where=where)
     file = Path(path).expanduser()
     text = str(file)

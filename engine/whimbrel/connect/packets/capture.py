@@ -34,6 +34,8 @@ _LEFT_OUT: Final = ("packets without a time", "packets of an interface that the 
 _PCAP: Final = {0xA1B2C3D4: (16, 1000), 0xA1B23C4D: (16, 1), 0xA1B2CD34: (24, 1000)}
 """Header bytes of a packet, and nanoseconds of a fraction, by the first four bytes."""
 _SECTION_HEAD: Final = b"\x0a\x0d\x0d\x0a"
+_ORDER_MARKS: Final = b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a"
+"""Of a section of pcapng: the high byte first, and last."""
 _RESOLUTION, _OFFSET = 9, 14
 
 _pcap, _pcapng = Compiled(find_pcap_packets), Compiled(find_pcapng_packets)
@@ -131,14 +133,17 @@ class Capture:
     def end(self) -> None:
         """Count bytes after the last complete packet."""
         if self._rest and not self._ended:
-            self._left_out[CUT] += 1
+            self._left_out[CUT] += len(self._rest)
 
     def _begin(self, whole: bytes) -> int:
         """Bytes of the beginning of a pcap file; 0 while it is not complete."""
         if len(whole) < 4:
             return 0
         if whole[:4] == _SECTION_HEAD:
-            self._pcapng = self._begun = True
+            if len(whole) >= 12:
+                if whole[8:12] not in _ORDER_MARKS:
+                    raise CaptureError("its first block has no byte order")
+                self._pcapng = self._begun = True
             return 0
         for order in "<>":
             head, = struct.unpack_from(f"{order}I", whole)
@@ -177,7 +182,7 @@ class Capture:
         if len(whole) < at + 12:
             return 0
         if whole[at:at + 4] == _SECTION_HEAD:
-            self._big = whole[at + 8:at + 12] == b"\x1a\x2b\x3c\x4d"
+            self._big = whole[at + 8:at + 12] == _ORDER_MARKS[0]
             self._interfaces = []
         order = ">" if self._big else "<"
         kind, size = struct.unpack_from(f"{order}2I", whole, at)

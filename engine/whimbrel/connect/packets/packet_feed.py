@@ -160,7 +160,7 @@ class _Files(_CaptureClient):
         if not after:
             return False
         if self._capture.waiting:
-            self.lost[CUT] += 1
+            self.lost[CUT] += self._capture.waiting
         self._open(after[0], 0)
         return True
 

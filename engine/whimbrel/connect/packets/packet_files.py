@@ -101,6 +101,9 @@ class PacketFiles(TimedSource):
 
     def _check(self, file: Path) -> None:
         """Refuse a file that is no capture before rows are read."""
+        if file.is_fifo():
+            raise SourceError(f"{str(file)!r} is a pipe, which can be read only once.", where=self._where,
+                              hint=f"Use wb.feeds.pcap({str(file)!r}).")
         try:
             with pa.input_stream(str(file)) as opened:
                 for _ in Capture(Counter()).add(opened.read(64)):

@@ -35,9 +35,9 @@ class Budget:
     def __post_init__(self) -> None:
         for field in fields(self):
             limit = getattr(self, field.name)
-            if limit is not None and (not isinstance(limit, int | float) or isinstance(limit, bool)
-                                      or not limit > 0):
-                raise PlanError(f"{field.name} must be a positive number, got {limit!r}.", where="Budget(...)",
+            types, noun = (int | float, "number") if field.name == "seconds" else (int, "integer")
+            if limit is not None and (not isinstance(limit, types) or isinstance(limit, bool) or not limit > 0):
+                raise PlanError(f"{field.name} must be a positive {noun}, got {limit!r}.", where="Budget(...)",
                                 hint="Use for example Budget(rows=1_000_000).")
 
     def exceeded(self, rows: int, size_bytes: int, seconds: float) -> str | None:

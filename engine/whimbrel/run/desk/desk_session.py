@@ -104,7 +104,13 @@ class DeskSession:
         return query
 
     def _to_named(self, node: Node) -> Node:
-        if not isinstance(node.op, Source) or isinstance(node.op, NamedRows):
+        if not isinstance(node.op, Source):
+            return node
+        if isinstance(node.op, NamedRows):
+            name = node.op.name
+            if self.queries.get(name, node.op.query) is not node.op.query:
+                raise PlanError(f"The stream {name!r} is of another desk, or of a query that was removed.",
+                                where="desk.add(...)", hint=f"Use desk.stream({name!r}) of this desk.")
             return node
         if node.op not in self._named:
             raise PlanError(f"The desk does not read {node.op.name!r}.", where="desk.add(...)",

@@ -18,9 +18,10 @@ from whimbrel.run.desk.rows_from import RowsFrom
 class NamedRows(Source):
     """Rows that a desk has anyway, by name: those of a source in the order of time, or the results of a query."""
 
-    def __init__(self, name: str, schema: Schema, *, time: str = "start", source: Source | None = None) -> None:
+    def __init__(self, name: str, schema: Schema, *, time: str = "start", source: Source | None = None,
+                 query: object = None) -> None:
         self.name, self.schema, self.time = name, schema, time
-        self.of = source
+        self.of, self.query = source, query
         if source is not None:
             self.longest, self.sampling, self.hidden = source.longest, source.sampling, source.hidden
             self.disorder = OrderingSpec(0, source.disorder.late)

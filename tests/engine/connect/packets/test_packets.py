@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import logging
+import os
 import struct
 from collections import Counter
 from pathlib import Path
@@ -162,7 +163,7 @@ def test_a_cut_end_and_a_damaged_record_are_logged(tmp_path: Path, caplog: pytes
     file.write_bytes(as_pcap(drawn)[:-3])
     with caplog.at_level(logging.WARNING):
         assert len(rows(file, "length")) == 49
-    assert "1 bytes after the last complete packet" in caplog.text
+    assert f"{16 + len(drawn[-1][1]) - 3} bytes after the last complete packet" in caplog.text
     whole = bytearray(as_pcap(drawn))
     second = 24 + 16 + len(drawn[0][1])
     whole[second + 8:second + 12] = b"\xff\xff\xff\x7f"
@@ -181,6 +182,15 @@ def test_bad_files_are_refused_in_words(tmp_path: Path) -> None:
     assert "tcpdump or Wireshark" in str(refused.value)
     with pytest.raises(SourceError, match="There is no file"):
         wb.read_pcap(tmp_path / "absent.pcap")
+    with pytest.raises(SourceError, match="list of files is empty"):
+        wb.read_pcap([])
+    file.write_bytes(struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x12345678, 1, 0, -1, 28))
+    with pytest.raises(SourceError, match="its first block has no byte order"):
+        wb.read_pcap(file)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SourceError, match="only once") as refused:
+        wb.read_pcap(tmp_path / "pipe")
+    assert "wb.feeds.pcap(" in refused.value.hint
     drawn = frames(Random(5), 2)
     file.write_bytes(as_pcap(drawn[::-1]))
     with pytest.raises(DisorderError):
