@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,12 @@ class Program:
             snapshot = self.desk[name].snapshot()
             self.given[name] = self.given.get(name, []) + rows_of(snapshot.table.slice(0, snapshot.settled))
         self.desk.run(rows=20)
-        self.desk._loop.abandon()
+        self.close()
         self.desk = self.opened()
+
+    def close(self) -> None:
+        """Die. Hypothesis may end an example anywhere, and a desk holds a file."""
+        self.desk._loop.abandon()
 
 
 @pytest.mark.parametrize("latency", [0, 20])
@@ -174,11 +179,12 @@ def test_shared_equals_alone_long(latency: int, data: st.DataObject) -> None:
 
 
 def run_program(latency: int, data: st.DataObject, first: list[Shape]) -> None:
-    with tempfile.TemporaryDirectory() as folder, tier("interpreted"), pytest.MonkeyPatch.context() as patch:
+    with (tempfile.TemporaryDirectory() as folder, tier("interpreted"), pytest.MonkeyPatch.context() as patch,
+          ExitStack() as closed):
         patch.setattr(shared_groups, "FIRST_SPAN", data.draw(st.sampled_from([1, 64])))
         patch.setattr(shared_groups, "ROWS_A_GROUP", data.draw(st.sampled_from([0, 1, 4])))
         patch.setattr(source_reader, "_FEWEST_ROWS", 8)
-        program = Program(data.draw(st.integers(0, 50)), latency, folder + "/desk")
+        program = closed.enter_context(closing(Program(data.draw(st.integers(0, 50)), latency, folder + "/desk")))
         for number, shape in enumerate(first):
             program.add(f"first {number}", shape)
         for step in range(data.draw(st.integers(1, 8))):

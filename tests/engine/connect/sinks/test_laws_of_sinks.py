@@ -150,7 +150,8 @@ def prefix(seen: list[int], rows: pa.Table) -> bool:
     return seen == rows["x"].to_pylist()[: len(seen)]
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 8))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long if seed < 3 else pytest.mark.soak)
+                                      for seed in range(1, 8))])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files that are open when it ends
 def test_each_row_is_seen_once_whenever_a_sink_is_killed(target: Target, seed: int) -> None:
     rng, rows = np.random.default_rng(seed), table()
