@@ -16,7 +16,10 @@ from whimbrel.run.desk.rows_from import RowsFrom
 
 
 class NamedRows(Source):
-    """Rows that a desk has anyway, by name: those of a source in the order of time, or the results of a query."""
+    """Rows that a desk has anyway, by name: those of a source in the order of time, or the results of a query.
+
+    They belong to one source or one query, also where a later query or another desk has the same name.
+    """
 
     def __init__(self, name: str, schema: Schema, *, time: str = "start", source: Source | None = None,
                  query: object = None) -> None:
