@@ -33,8 +33,8 @@ def read_pcap(path: FilePath | Iterable[FilePath], *, reorder_latency: Duration 
     Notes
     -----
     Packets that are truncated, fragments or malformed are rows. The column ``problem`` names what is wrong, and columns
-    that the packet has not are null. A damaged or cut end of a file is left out. Python's log says how many
-    there were.
+    that the packet has not are null. A damaged or cut end of a file is left out, also of a compressed one.
+    Python's log says how many there were.
 
     Examples
     --------

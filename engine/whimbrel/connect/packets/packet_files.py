@@ -12,20 +12,13 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch
 from whimbrel.clock.duration import Duration
-from whimbrel.connect.file_formats.file_format import COMPRESSED, checked_unchanged
-from whimbrel.connect.files.data_file import written
-from whimbrel.connect.files.paths import FilePath, data_files, name_of
+from whimbrel.connect.files.paths import FilePath, name_of
 from whimbrel.connect.files.read_ahead import read_ahead
-from whimbrel.connect.packets.capture import Capture, CaptureError
-from whimbrel.connect.packets.decoded_layers import Packets
+from whimbrel.connect.packets.capture_files import CaptureFiles
 from whimbrel.connect.packets.packet_columns import COLUMNS, PacketReader
 from whimbrel.connect.tables.columnar_source import TimedSource
-from whimbrel.errors import SourceError
 
 _LOG = logging.getLogger("whimbrel.packets")
-_READ_BYTES = 1 << 20
-_UNREADABLE = (OSError, EOFError, pa.ArrowException, CaptureError)
-ENDINGS = tuple(f"{name}{packed}" for packed in COMPRESSED for name in (".pcap", ".pcapng", ".cap"))
 FIELDS = pa.schema([pa.field(name, column.type) for name, column in COLUMNS.items()])
 
 
@@ -57,21 +50,19 @@ class PacketFiles(TimedSource):
     def __init__(self, path: FilePath | Iterable[FilePath], *, reorder_latency: Duration | None = None,
                  late: str | None = None, name: str | None = None) -> None:
         shown = repr(str(path)) if isinstance(path, (str, Path)) else "..."
-        self._where = f"read_pcap({shown})"
-        self.paths = data_files(path, where=self._where, endings=ENDINGS)
-        self._written = {file: written(file) for file in self.paths}
+        where = f"read_pcap({shown})"
+        self.files = CaptureFiles(path, where)
         self.problems: Counter[str] = Counter()
         super().__init__(FIELDS, time="time", end=None, arrival=None, reorder_latency=reorder_latency, late=late,
-                         name=name or name_of(path, self.paths), rows=None, where=self._where)
-        for file in self.paths:
-            self._check(file)
+                         name=name or name_of(path, self.files.paths), rows=None, where=where)
 
     def stamp(self) -> str | None:
-        return repr([(str(file), self._written[file]) for file in self.paths])
+        return self.files.stamp()
 
     def _read(self, columns: Sequence[str], offset: int) -> Iterator[Batch | None]:
         schema, problems = self.schema.select(columns), Counter[str]()
-        with closing(read_ahead([self._packets_of(file, tuple(columns), problems) for file in self.paths])) as batches:
+        parts = [self._packets_of(file, tuple(columns), problems) for file in self.files.paths]
+        with closing(read_ahead(parts)) as batches:
             for batch in batches:
                 if offset < len(batch):
                     yield batch.slice(offset, len(batch)) if offset else batch
@@ -83,34 +74,7 @@ class PacketFiles(TimedSource):
 
     def _packets_of(self, file: Path, columns: tuple[str, ...], problems: Counter[str]) -> Generator[Batch]:
         schema, reader, counts = self.schema.select(columns), PacketReader(), Counter[str]()
-        capture = Capture(counts)
-        try:
-            checked_unchanged(file, self._written[file], self._where)
-            with pa.input_stream(str(file)) as opened:
-                while more := opened.read(_READ_BYTES):
-                    for found in capture.add(more):
-                        packets = Packets(found)
-                        packets.count_problems(counts)
-                        yield Batch(schema, found.times, 1, reader.columns(packets, columns))
-        except _UNREADABLE as error:
-            checked_unchanged(file, self._written[file], self._where)
-            raise self._broken(file, str(error)) from None
-        checked_unchanged(file, self._written[file], self._where)
-        capture.end()
+        for packets in self.files.packets(file, counts):
+            packets.count_problems(counts)
+            yield Batch(schema, packets.found.times, 1, reader.columns(packets, columns))
         problems.update(counts)
-
-    def _check(self, file: Path) -> None:
-        """Refuse a file that is no capture before rows are read."""
-        if file.is_fifo():
-            raise SourceError(f"{str(file)!r} is a pipe, which can be read only once.", where=self._where,
-                              hint=f"Use wb.feeds.pcap({str(file)!r}).")
-        try:
-            with pa.input_stream(str(file)) as opened:
-                for _ in Capture(Counter()).add(opened.read(64)):
-                    break
-        except _UNREADABLE as error:
-            raise self._broken(file, str(error)) from None
-
-    def _broken(self, file: Path, cause: str) -> SourceError:
-        return SourceError(f"{str(file)!r} cannot be read as a capture: {' '.join(cause.split())[:160]}.",
-                           where=self._where, hint="Use files of tcpdump or Wireshark: pcap or pcapng.")

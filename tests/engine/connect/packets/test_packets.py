@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import dpkt
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -171,6 +172,26 @@ def test_a_cut_end_and_a_damaged_record_are_logged(tmp_path: Path, caplog: pytes
     log = wb.read_pcap(file)
     assert log.select("length").collect().num_rows == 1
     assert log.node.op.problems["a record with an impossible length, and all after it"] == 1
+
+
+@pytest.mark.parametrize(("ending", "codec"), [("gz", "gzip"), ("bz2", "bz2"), ("zst", "zstd"), ("lz4", "lz4"),
+                                               ("br", "brotli")])
+def test_a_cut_compressed_file_is_counted_and_a_damaged_one_refused(tmp_path: Path, ending: str, codec: str) -> None:
+    drawn = frames(Random(6), 2_000)
+    file = tmp_path / f"log.pcap.{ending}"
+    with pa.output_stream(file, compression=codec) as out:
+        out.write(as_pcap(drawn))
+    packed = file.read_bytes()
+    for kept in (1, 30, 3 * len(packed) // 4, len(packed) - 1, len(packed)):
+        file.write_bytes(packed[:kept])
+        log = wb.read_pcap(file)
+        found = log.select("length").collect()["length"].to_pylist()
+        assert found == [len(data) for _, data in drawn[:len(found)]]
+        assert log.node.op.problems["compressed files that are cut"] == (kept < len(packed))
+        assert len(found) == len(drawn) or kept < len(packed)
+    file.write_bytes(packed[:3] + bytes(40) + packed[43:])
+    with pytest.raises(SourceError, match="its compressed data is damaged"):
+        rows(file, "length")
 
 
 def test_bad_files_are_refused_in_words(tmp_path: Path) -> None:
