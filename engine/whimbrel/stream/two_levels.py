@@ -90,6 +90,10 @@ class TwoLevels:
             For a query without a low level. The error says why.
         SchemaError
             For a stream with other columns. A server of another query refuses when the query is started.
+
+        Notes
+        -----
+        A server that is not there is an error of ``collect()`` after 30 seconds. ``start()`` waits for it.
         """
         levels = levels_of(self.node, "high(...)")
         if not feeds:

@@ -17,6 +17,8 @@ from tests.laws.test_two_levels import QUERIES
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.connect.serving import DurableRows
 from whimbrel.connect.sinks.committed_files import rows_files
+from whimbrel.errors import SourceError
+from whimbrel.run import source_reader
 from whimbrel.testing import Query, check_operator, laws
 
 ROWS = 3_000
@@ -160,6 +162,21 @@ def test_a_low_level_is_the_same_over_other_sources() -> None:
 def test_a_token_is_needed() -> None:
     with wb.serve(counts(log()).low()) as served, pytest.raises(WhimbrelError, match="The token is missing"):
         counts(log()).high(served.flight, token="another one").collect()
+
+
+@pytest.mark.parametrize(("build", "where"), [
+    (lambda: counts(log()).high("grpc://127.0.0.1:1", retry_backoff_s=(0.01, 0.01)), "high('grpc://127.0.0.1:1')"),
+    (lambda: wb.from_arrow({"at": [1]}, time="at").then(
+        wb.feeds.flight("grpc://127.0.0.1:1", time="at", schema={"at": "int64"}, retry_backoff_s=(0.01, 0.01)),
+        keys=["at"], dedup_window=1), "feeds.flight('grpc://127.0.0.1:1')"),
+])
+def test_a_missing_server_is_an_error_where_nobody_sees_the_state(build: Any, where: str,
+                                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_reader, "PATIENCE_S", 0.05)
+    with pytest.raises(SourceError, match=r"cannot be reached, after 0 s: failed to connect .* refused\.") as missing:
+        build().collect()
+    assert missing.value.where == where
+    assert missing.value.hint.startswith("Start the server")
 
 
 def test_a_low_level_that_is_stopped_does_not_end_the_high_level(tmp_path: Path) -> None:

@@ -55,11 +55,12 @@ class FlightFeed(Feed):
         self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
                      flight.FlightCancelledError, flight.FlightInternalError)
         super().__init__("flight", time=time, schema=schema, format=None, **options)
+        self.call = f"feeds.flight({address!r})"
 
     def of_level(self, level: str) -> FlightFeed:
         """A copy that reads the partial aggregates of one query only, by the id of its low level."""
         feed = copy.copy(self)
-        feed.level = level
+        feed.level, feed.call = level, f"high({self.address!r})"
         return feed
 
     def connect(self, offset: Offset) -> Client:
@@ -73,14 +74,19 @@ class FlightFeed(Feed):
                       answered=False)
 
     def _received(self, opened: ExitStack, options: Any, row: int) -> Iterator[MessageBatch | None]:
-        run = ""
         try:
-            link = self._flight.connect(self.address)
-            reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
+            yield from self._chunks(opened, options, row)
         except self._refusals as error:
             raise self._refused(error, "Use the token= of the server.") from None
         except self._flight.FlightServerError as error:
             raise self._refused(error, "Fix the cause on the server, which reported this error.") from None
+        except self._flight.FlightUnavailableError as error:
+            raise ConnectionError(_said(error)) from None
+
+    def _chunks(self, opened: ExitStack, options: Any, row: int) -> Iterator[MessageBatch | None]:
+        run = ""
+        link = self._flight.connect(self.address)
+        reader = link.do_get(self._flight.Ticket(self.ticket.encode()), options)
         opened.callback(reader.cancel)
         yield None
         while True:
@@ -88,10 +94,6 @@ class FlightFeed(Feed):
                 chunk = reader.read_chunk()
             except StopIteration:
                 return
-            except self._refusals as error:
-                raise self._refused(error, "Use the token= of the server.") from None
-            except self._flight.FlightServerError as error:
-                raise self._refused(error, "Fix the cause on the server, which reported this error.") from None
             rows: pa.RecordBatch = chunk.data
             if chunk.app_metadata is not None:  # number of the first row, and the run, from a Whimbrel server
                 first_row, _, run = chunk.app_metadata.to_pybytes().decode().partition(" ")
@@ -101,7 +103,10 @@ class FlightFeed(Feed):
                 yield MessageBatch(rows, [row, run] if run else row)
 
     def _refused(self, error: Exception, hint: str) -> SourceError:
-        said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]
-        said = said.splitlines()[0].rstrip(".")  # only what: where and hint of the server do not apply here
-        return SourceError(f"{self.address} refused to send rows: {said}.", where=f"feeds.flight({self.address!r})",
-                           hint=hint)
+        return SourceError(f"{self.address} refused to send rows: {_said(error)}.", where=self.call, hint=hint)
+
+
+def _said(error: Exception) -> str:
+    """What an error of Flight says; where and hint of the server do not apply here."""
+    said = re.split(r"\.? (?:Detail|gRPC client debug context): ", str(error))[0]
+    return said.splitlines()[0].rstrip(".").removeprefix("Flight returned unavailable error, with message: ")

@@ -215,7 +215,7 @@ class BufferedFeedReader(FeedReader):
     # The receiving thread.
 
     def _listen(self, offset: Offset) -> None:
-        backoff = Backoff(*self.feed.options.retry_backoff_s)
+        backoff, began = Backoff(*self.feed.options.retry_backoff_s), monotonic()
         try:
             while not self._stop.is_set():
                 try:
@@ -224,6 +224,7 @@ class BufferedFeedReader(FeedReader):
                     offset = lost.offset
                     if hint := fatal_reason(lost.error, before=self._answered):
                         raise self._unread(lost.error, hint) from shown_cause(lost.error)
+                    self._check_patience(lost.error, monotonic() - began)
                     self._wait(backoff, lost.error)
                 else:
                     self._set(connection="ended")
@@ -240,6 +241,13 @@ class BufferedFeedReader(FeedReader):
             with self._changed:
                 self._over = True
                 self._ring()
+
+    def _check_patience(self, error: Exception, waited_s: float) -> None:
+        if self.patience_s is not None and not self._answered and waited_s >= self.patience_s:
+            raise SourceError(f"{self.feed.name} cannot be reached, after {waited_s:.0f} s: "
+                              f"{without_secrets(error).rstrip('.')}.", where=self.feed.call,
+                              hint="Start the server, check the address, or use start(), which waits for the server."
+                              ) from shown_cause(error)
 
     def _unread(self, error: Exception, hint: str) -> SourceError:
         return SourceError(f"{self.feed.name} cannot be read: {without_secrets(error).rstrip('.')}.",
