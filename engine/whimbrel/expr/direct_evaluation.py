@@ -1,15 +1,16 @@
 """Evaluate numbers without nulls by NumPy calls chosen once per schema.
 
 :mod:`whimbrel.expr.evaluate` finds types, nulls and literals at each part of an expression, for each batch. In a batch
-of few rows that takes far longer than the arithmetic. Most expressions are arithmetic, comparisons and logic of numbers
-without nulls: their calls depend on the schema only.
+of few rows that takes far longer than the arithmetic. Most expressions are arithmetic, comparisons, logic and tests of
+numbers without nulls: their calls depend on the schema only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,22 @@ from pyarrow import types as t
 from whimbrel.batch import Batch, Column, Schema, Storage, numpy_type
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import checked_integers as ints
+from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import literal_type
-from whimbrel.expr.nodes import Binary, Col, Expr, Lit, Unary
+from whimbrel.expr.nodes import Binary, Call, Col, Expr, Lit, Unary
 from whimbrel.expr.type_predicates import is_number
-from whimbrel.expr.types import BOOL, COMPARISONS, INT, LOGIC, binary_types, in_range, unary_type
+from whimbrel.expr.types import (
+    BOOL,
+    COMPARISONS,
+    INT,
+    LOGIC,
+    binary_types,
+    call_type,
+    choices,
+    in_range,
+    in_type,
+    unary_type,
+)
 from whimbrel.expr.value import from_scalar
 
 Array = np.ndarray[Any, Any]
@@ -31,6 +44,8 @@ _COMPARE: dict[str, np.ufunc] = {"==": np.equal, "!=": np.not_equal, "<": np.les
                                  ">": np.greater, ">=": np.greater_equal}
 _LOGIC: dict[str, np.ufunc] = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
 _FLOATS: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
+FEW_CHOICES: Final = 8
+"""Choices of ``is_in`` that are compared one by one; more are sorted first."""
 _INTEGERS = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
 
 
@@ -133,7 +148,7 @@ class _Calls:
         self.leaves: list[int] = []
 
     def form(self, expr: Expr) -> DirectForm:
-        if type(expr) not in (Binary, Unary):
+        if type(expr) not in (Binary, Unary, Call):
             raise _NotDirectError
         outermost, operands = None, None
         if isinstance(expr, Binary) and expr.op in _FLOATS:
@@ -155,6 +170,8 @@ class _Calls:
             return self._binary(expr)[0]
         if type(expr) is Unary:
             return self._unary(expr)
+        if type(expr) is Call:
+            return self._call(expr)
         raise _NotDirectError
 
     def _leaf(self, name: str) -> _Part:
@@ -175,6 +192,36 @@ class _Calls:
             raise _NotDirectError
         return _Part(type_, lambda arrays: call(x.value(arrays)), never_warns=x.never_warns)
 
+    def _call(self, expr: Call) -> _Part:
+        if expr.function == "between":
+            x, low, high = expr.args
+            return self._part(Binary("&", Binary(">=", x, low), Binary("<=", x, high)))
+        if expr.function in ("is_null", "is_not_null") and type(expr.args[0]) is Col:
+            same = np.zeros if expr.function == "is_null" else np.ones
+            column = self._leaf(expr.args[0].name)
+            return _Part(BOOL, lambda arrays: same(len(column.value(arrays)), np.bool_))
+        if expr.function == "is_in":
+            return self._is_in(expr)
+        function = FUNCTION_TABLE.get(expr.function)
+        if function is None or function.direct is None or type(expr.args[0]) is Lit:
+            raise _NotDirectError
+        parts = [self._part(arg) for arg in expr.args]
+        if any(part.constant for part in parts):
+            raise _NotDirectError
+        type_ = call_type(expr, [(arg, part.type) for arg, part in zip(expr.args, parts, strict=True)])
+        dtype = numpy_type(type_)
+        return _Part(type_, lambda arrays: function.of_numbers(
+            [part.value(arrays) for part in parts], expr.options).astype(dtype, copy=False),
+            never_warns=type_ == BOOL and all(part.never_warns for part in parts))
+
+    def _is_in(self, expr: Call) -> _Part:
+        x = self._part(expr.args[0])
+        sought = [] if x.constant else choices(expr, x.type)
+        if not 0 < len(sought) <= FEW_CHOICES or in_type(expr, x.type) != x.type:
+            raise _NotDirectError
+        wanted = [from_scalar(value, x.type).data for value in sought]
+        return _Part(BOOL, lambda arrays: _is_one(x.value(arrays), wanted), never_warns=x.never_warns)
+
     def _binary(self, expr: Binary) -> tuple[_Part, tuple[_Part, _Part]]:
         left, right = self._part(expr.left), self._part(expr.right)
         if left.constant and right.constant:
@@ -188,6 +235,10 @@ class _Calls:
         x, y = _brought(expr.left, left, left_type), _brought(expr.right, right, right_type)
         return _Part(result, _call(expr.op, x, y, result), never_warns=(
             x.never_warns and y.never_warns and expr.op not in _FLOATS)), (x, y)
+
+
+def _is_one(values: Array, wanted: Sequence[Any]) -> Any:
+    return reduce(np.logical_or, (values == each for each in wanted))
 
 
 def _no_value(arrays: Arrays) -> Any:

@@ -19,7 +19,7 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
-from whimbrel.expr.direct_evaluation import direct_form
+from whimbrel.expr.direct_evaluation import FEW_CHOICES, direct_form
 from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
@@ -53,6 +53,7 @@ from whimbrel.expr.value import (
     from_arrow,
     from_column,
     from_scalar,
+    known,
 )
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -60,8 +61,6 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 }
 _ARROW_COMPARE = {"==": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater,
                   ">=": pc.greater_equal}
-_FEW = 8
-"""Choices that are compared one by one; more are sorted first."""
 _INT_ARITHMETIC = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
 _FLOAT_ARITHMETIC: dict[str, np.ufunc] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
@@ -116,7 +115,7 @@ def _value(expr: Expr, scope: Scope) -> Value:
         case Col(name):
             return from_column(scope.batch.columns[scope.batch.schema.index(name, where=name)])
         case Lit(value):
-            return _known(expr, (), lambda: from_scalar(value, literal_type(value)))
+            return known(expr, (), lambda: from_scalar(value, literal_type(value)))
         case Binary() as binary:
             return _binary(binary, scope)
         case Unary(op, x):
@@ -152,26 +151,18 @@ def _typed(expr: Expr, value: Value) -> Operand:
 def _at(expr: Expr, value: Value, type_: pa.DataType, scope: Scope, parent: Expr) -> Value:
     """Cast an operand to the type that its operator needs; literals are parsed at that type."""
     if isinstance(expr, Lit):
-        return _known(expr, (type_,), lambda: from_scalar(expr.value, type_))
+        return known(expr, (type_,), lambda: from_scalar(expr.value, type_))
     return value if value.type == type_ else compared_as(value, type_, scope, parent)
-
-
-def _known(expr: Expr, types: tuple[pa.DataType | str, ...], find: Callable[[], Any]) -> Any:
-    """What depends on nothing but an expression and types: batch after batch they are the same."""
-    memo = vars(expr).setdefault("_known", {})
-    if types not in memo:
-        memo[types] = find()
-    return memo[types]
 
 
 def _binary(expr: Binary, scope: Scope, storage: Storage | None = None) -> Value:
     left, right = _value(expr.left, scope), _value(expr.right, scope)
     if expr.op in COMPARISONS:
         asked = expr
-        expr = _known(asked, ("in range", left.type, right.type), lambda: in_range(asked, left.type, right.type))
+        expr = known(asked, ("in range", left.type, right.type), lambda: in_range(asked, left.type, right.type))
         if expr is not asked and isinstance(asked.left, Lit):
             left, right = right, left
-    left_type, right_type, result = _known(expr, (left.type, right.type), lambda: binary_types(
+    left_type, right_type, result = known(expr, (left.type, right.type), lambda: binary_types(
         expr, _typed(expr.left, left), _typed(expr.right, right)))
     x = _at(expr.left, left, left_type, scope, expr)
     y = _at(expr.right, right, right_type, scope, expr)
@@ -293,7 +284,7 @@ def _call(expr: Call, scope: Scope) -> Value:
     if expr.function in FUNCTION_TABLE:
         return _by_table(expr, scope)
     x = _value(first, scope)
-    result = call_type(expr, [(first, x.type)])
+    result = known(expr, ("called", x.type), lambda: call_type(expr, [(first, x.type)]))
     match expr.function:
         case "is_in":
             return _is_in(expr, x, scope)
@@ -337,7 +328,8 @@ def _call(expr: Call, scope: Scope) -> Value:
 
 def _by_table(expr: Call, scope: Scope) -> Value:
     values = [_value(arg, scope) for arg in expr.args]
-    result = call_type(expr, list(map(_typed, expr.args, values)))
+    result = known(expr, ("called", *(value.type for value in values)),
+                   lambda: call_type(expr, list(map(_typed, expr.args, values))))
     function = FUNCTION_TABLE[expr.function]
     if function.direct is not None and all(value.fixed for value in values):
         made = function.of_numbers([value.data for value in values], expr.options)
@@ -395,13 +387,18 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
                           hint="Choose between their fields, or use explode() first.") from None
 
 
+def _sought(expr: Call, type_: pa.DataType) -> tuple[pa.DataType, list[Value]]:
+    """What ``is_in`` looks for, at the type at which it compares."""
+    common = in_type(expr, type_)
+    return common, [from_scalar(value, common) for value in choices(expr, type_)]
+
+
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
-    common, sought = in_type(expr, x.type), choices(expr, x.type)
+    common, values = known(expr, ("choices", x.type), lambda: _sought(expr, x.type))
     x = compared_as(x, common, scope, expr)
-    values = [from_scalar(value, common) for value in sought]
     if x.fixed:
         wanted = np.array([value.data for value in values], dtype=x.data.dtype)
-        if 0 < len(wanted) <= _FEW:
+        if 0 < len(wanted) <= FEW_CHOICES:
             return Value(BOOL, reduce(operator.or_, (x.data == each for each in wanted)), x.valid)
         return Value(BOOL, np.isin(x.data, wanted), x.valid)
     if t.is_null(common):

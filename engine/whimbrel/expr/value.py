@@ -98,6 +98,14 @@ class Scope:
                               hint=hint)
 
 
+def known(expr: Expr, types: tuple[pa.DataType | str, ...], find: Callable[[], Any]) -> Any:
+    """What depends on nothing but an expression and types: batch after batch they are the same."""
+    memo = vars(expr).setdefault("_known", {})
+    if types not in memo:
+        memo[types] = find()
+    return memo[types]
+
+
 def from_column(column: Column) -> Value:
     return Value(column.type, column.values, PRESENT if column.valid is None else column.valid)
 
