@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, TypedDict, Unpack
 from zoneinfo import available_timezones
@@ -18,6 +19,7 @@ from whimbrel.connect.file_formats.files_source import FilesSource
 from whimbrel.connect.file_formats.ipc_files import IpcFiles
 from whimbrel.connect.file_formats.json_files import JsonFiles
 from whimbrel.connect.file_formats.malformed_rows import MalformedRows
+from whimbrel.connect.file_formats.text_encoding import UTF_8
 from whimbrel.connect.file_formats.text_times import TextTimes
 from whimbrel.connect.file_formats.zeek_files import ZeekFiles
 from whimbrel.connect.files.paths import FilePath
@@ -47,7 +49,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
              partition: str | PartitionWatermarks | None = None, name: str | None = None,
              time_format: str | None = None, timezone: str | None = None, null_values: Sequence[str] | None = None,
-             filesystem: Any = None) -> Stream:
+             encoding: str = UTF_8, filesystem: Any = None) -> Stream:
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
@@ -78,6 +80,8 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     null_values : sequence of str, optional
         Texts that are null in all columns, such as ``["-", "?"]``. Default: in other columns than text ``NA``, ``NaN``,
         ``null`` and other names that Arrow knows. Empty values are always null.
+    encoding : str, default "utf-8"
+        The encoding of the text, such as ``"latin-1"``, ``"cp1252"`` or ``"utf-16"``. Dead letters have it in UTF-8.
 
     Notes
     -----
@@ -87,6 +91,9 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
 
     All values of a line are converted, whatever a query reads. A result therefore does not depend on which columns a
     query reads.
+
+    A line with bytes that are not text in the encoding is a dead letter. A file is an error if its header, or most of
+    its first lines with letters beyond ASCII, are in another encoding.
 
     Files may have other columns than others. A column that a file lacks is null in its rows. Integers and floats
     become floats. Types that no type holds become text.
@@ -111,15 +118,16 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     times = _text_times(time_format, timezone)
     given = pa.schema([field.with_type(times.typed(field.type)) for field in given])
     dialect = CsvDialect(delimiter, times, None if null_values is None else _null_values(null_values))
-    return _stream(path, CsvFiles(dialect, column_names, given, by_ending=by_ending), "read_csv", given, time=time,
-                   columns=columns, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
-                   partition=partition, name=name, filesystem=filesystem)
+    return _stream(path, CsvFiles(dialect, column_names, given, by_ending=by_ending,
+                                  encoding=_encoding(encoding, "read_csv")),
+                   "read_csv", given, time=time, columns=columns, end=end, arrival=arrival,
+                   reorder_latency=reorder_latency, late=late, partition=partition, name=name, filesystem=filesystem)
 
 
 def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None,
               columns: Sequence[str] | None = None, end: str | None = None, arrival: str | None = None,
               reorder_latency: Duration | None = None, late: str | None = None,
-              partition: str | PartitionWatermarks | None = None, name: str | None = None,
+              partition: str | PartitionWatermarks | None = None, name: str | None = None, encoding: str = UTF_8,
               filesystem: Any = None) -> Stream:
     r"""Create a stream from files of JSON lines.
 
@@ -136,9 +144,9 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
     [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 2, 'end': 3, 'at': 2, 'x': None}]
     """
     given = _given(schema, f"read_json(..., time={time!r})")
-    return _stream(path, JsonFiles(given), "read_json", given, time=time, columns=columns, end=end, arrival=arrival,
-                   reorder_latency=reorder_latency, late=late, partition=partition, name=name,
-                   filesystem=filesystem)
+    return _stream(path, JsonFiles(given, _encoding(encoding, "read_json")), "read_json", given, time=time,
+                   columns=columns, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
+                   partition=partition, name=name, filesystem=filesystem)
 
 
 def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequence[str] | None = None,
@@ -217,6 +225,15 @@ def _null_values(null_values: Sequence[str]) -> tuple[str, ...]:
         raise PlanError(f"null_values must be a list of texts, got {null_values!r}.", where="read_csv(...)",
                         hint='Use for example null_values=["-", "NA"].')
     return tuple(null_values)
+
+
+def _encoding(encoding: str, call: str) -> str:
+    try:
+        "".encode(encoding)
+        return codecs.lookup(encoding).name
+    except (LookupError, TypeError, ValueError):
+        raise PlanError(f"encoding must be the name of an encoding, got {encoding!r}.", where=f"{call}(...)",
+                        hint='Use for example encoding="latin-1".') from None
 
 
 def _text_times(time_format: str | None, timezone: str | None) -> TextTimes:

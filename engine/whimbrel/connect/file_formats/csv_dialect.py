@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 
 _CHUNK_BYTES = 1 << 20
+_CONVERSION = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +71,24 @@ class CsvDialect:
                     column_types={name: self.times.written(type_) for name, type_ in types.items()}))
         except pa.ArrowInvalid as error:
             what = str(error)
+            if (found := _CONVERSION.search(what)) is not None:
+                raise UnreadableError(_why(names[int(found[1])], found[2], what)) from error
             if "Expected" in what and " columns, got " in what:
                 expected, got = what.partition("Expected ")[2].split(" columns, got ")
                 raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
             raise
         return pa.table({name: self.times.in_zone(_without_empty(rows.column(name))) for name in rows.column_names})
+
+
+def _why(name: str, type_: str, error: str) -> str:
+    """Why a value of a column is not of its type, from the error of Arrow."""
+    if "invalid UTF8" in error:
+        return f"{name!r} is not UTF-8"
+    if "expected no zone offset" in error:
+        return f"{name!r} has a zone, which {type_} has not"
+    if "expected a zone offset" in error:
+        return f"{name!r} has no zone, which {type_} needs"
+    return f"{name!r} must be {type_}"
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -22,6 +22,13 @@ from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
 from whimbrel.connect.file_formats.inferred_types import common_time_type, has_large, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
+from whimbrel.connect.file_formats.text_encoding import (
+    UTF_8,
+    EncodingError,
+    check_encoding,
+    is_utf8,
+    utf8_lines,
+)
 from whimbrel.connect.file_formats.text_times import ISO_TIMES
 from whimbrel.connect.file_formats.timed_rows import timed
 from whimbrel.connect.files.data_file import DataFile
@@ -46,14 +53,17 @@ class CsvFiles(FileFormat):
         Types of some columns, instead of those of the first rows.
     by_ending : bool
         Whether a tab is the delimiter of ``.tsv`` files.
+    encoding : str
     """
 
     title = "CSV"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".csv", ".tsv"))
     text_for_all = True
 
-    def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema, *, by_ending: bool) -> None:
+    def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema, *, by_ending: bool,
+                 encoding: str = UTF_8) -> None:
         self._dialect, self._names, self._given, self._by_ending = dialect, names, given, by_ending
+        self._encoding = encoding
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}}, and time_format= unless times are in ISO 8601. '
@@ -61,13 +71,18 @@ class CsvFiles(FileFormat):
 
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         dialect = self._of(file)
-        names, _, text = self._begun(first_text(file), dialect)
+        text = first_text(file, self._encoding)
+        has_bytes = any(map(pa.types.is_binary, self._given.types))
+        if not has_bytes:
+            check_encoding(text, self._encoding)
+        names, _, text = self._begun(text, dialect)
+        text = text if has_bytes else utf8_lines(text)
         sample = _CsvSample(text, names, dialect)
         types = {field.name: field.type for field in self._given if field.name in names}
         try:
             found = sample.read(types) if text else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})
-        except pa.ArrowInvalid:  # values that do not fit a given type
+        except (UnreadableError, pa.ArrowInvalid):  # values that do not fit a given type
             found = sample.read({})
         return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
                           for name in names])
@@ -77,7 +92,7 @@ class CsvFiles(FileFormat):
         dialect = self._of(file)
         lines: _CsvLines | None = None
         left, line = b"", 1
-        for number, block in text_blocks(file, report):
+        for number, block in text_blocks(file, report, encoding=self._encoding):
             text = block
             if lines is None:
                 if not block.strip():
@@ -106,8 +121,10 @@ class CsvFiles(FileFormat):
         if first == len(text):
             raise UnreadableError("it has no header line")
         end = text.index(b"\n", first)
-        header = text[first:end].removesuffix(b"\r").decode("utf-8", errors="replace")
-        names = next(python_csv.reader([header], delimiter=dialect.delimiter), [])
+        header = text[first:end].removesuffix(b"\r")
+        if not is_utf8(header):
+            raise EncodingError(f"its header line is not {self._encoding.upper()}", "latin-1")
+        names = next(python_csv.reader([header.decode()], delimiter=dialect.delimiter), [])
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
@@ -240,6 +257,8 @@ class _CsvLines(Format):
             return suspect
         suspect[:] = False
         suspect[[row.number - 1 for row in skip]] = True
+        if not is_utf8(text):
+            suspect[[not is_utf8(line) for line in lines]] = True
         whole = np.flatnonzero(~suspect)
         for field in schema:
             pattern = _sure(field.type) if self._dialect.times == ISO_TIMES or not _is_time(field.type) else _NONE

@@ -17,6 +17,7 @@ from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
 from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged
 from whimbrel.connect.file_formats.inferred_types import UntypedError
+from whimbrel.connect.file_formats.text_encoding import EncodingError
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
@@ -33,6 +34,7 @@ from whimbrel.expr import Expr
 from whimbrel.plan.source import OrderingSpec, Source
 
 _LOG = logging.getLogger("whimbrel.files")
+_CUT = "Copy or write the file again: a part of it is missing."
 
 
 class FilesSource(ColumnarSource):
@@ -188,10 +190,13 @@ class FilesSource(ColumnarSource):
             return failed
         cause = " ".join(str(error).split())
         cut = "Truncated compressed" in cause
-        return SourceError(f"{str(file)!r} cannot be read as {self._format.title}: "
-                           f"{'it ends in the middle of its compressed data' if cut else cause[:160]}.",
-                           where=self._where, hint="Copy or write the file again: a part of it is missing." if cut else
-                           f"Check that the file is complete and has the {self._format.title} format.")
+        hint = f"Check that the file is complete and has the {self._format.title} format."
+        if cut:
+            cause, hint = "it ends in the middle of its compressed data", _CUT
+        elif isinstance(error, EncodingError):
+            hint = error.hint
+        return SourceError(f"{str(file)!r} cannot be read as {self._format.title}: {cause[:160]}.", where=self._where,
+                           hint=hint)
 
     def _all_fields(self) -> pa.Schema:
         fields = self._fields

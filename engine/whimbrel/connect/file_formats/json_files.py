@@ -14,7 +14,8 @@ from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
 from whimbrel.connect.file_formats.inferred_types import UntypedError, common_time_type, is_time_type, whole_type
-from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
+from whimbrel.connect.file_formats.text_blocks import first_text, lines_of, text_blocks
+from whimbrel.connect.file_formats.text_encoding import UTF_8, check_encoding
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.tables.lifetime_columns import Timeline
@@ -27,21 +28,24 @@ class JsonFiles(FileFormat):
     ----------
     given : pyarrow.Schema
         Types of some columns, instead of those of the first rows.
+    encoding : str
     """
 
     title = "JSON lines"
     endings = tuple(f"{ending}{packed}" for packed in COMPRESSED for ending in (".jsonl", ".ndjson", ".json"))
     has_open_columns = True
 
-    def __init__(self, given: pa.Schema) -> None:
-        self._given = given
+    def __init__(self, given: pa.Schema, encoding: str = UTF_8) -> None:
+        self._given, self._encoding = given, encoding
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}} if it has texts in ISO 8601. '
                 "Times that are numbers must be whole.")
 
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
-        rows = [row for row in map(_object, first_lines(file)) if row is not None]
+        text = first_text(file, self._encoding)
+        check_encoding(text, self._encoding)
+        rows = [row for row in (_object(line) for _, line in lines_of(text)) if row is not None]
         if not rows:
             raise UnreadableError("it has no JSON object")
         given = {field.name: field.type for field in self._given}
@@ -54,7 +58,7 @@ class JsonFiles(FileFormat):
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
         format_ = Json()
-        for number, text in text_blocks(file, report):
+        for number, text in text_blocks(file, report, encoding=self._encoding):
             lines = [(number + at, line) for at, line in lines_of(text)]
             yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
 
@@ -62,7 +66,7 @@ class JsonFiles(FileFormat):
 def _object(line: bytes) -> dict[str, Any] | None:
     """The object of a line; None if it is another value, or none."""
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode())
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from whimbrel.connect.feeds.formats.line_splitter import MAX_LINE_BYTES, TOO_LONG
 from whimbrel.connect.file_formats.file_format import MalformedLine, Report
+from whimbrel.connect.file_formats.text_encoding import UTF_8, ByteStream, Utf8Stream
 from whimbrel.connect.files.data_file import DataFile, byte_stream
 
 FIRST_BYTES = 1 << 20
@@ -15,10 +16,12 @@ _BLOCK_BYTES = 8 << 20
 _KEPT_BYTES = 4096
 
 
-def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES) -> Iterator[tuple[int, bytes]]:
+def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES,
+                encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
     """Yield the number of the first line of a block, from 1, and the block, which ends with a line end.
 
-    The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed.
+    The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed. Text in another
+    encoding becomes UTF-8.
 
     Raises
     ------
@@ -26,7 +29,8 @@ def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES) 
         For a damaged or truncated compressed file.
     """
     line, rest, size, dropping = 1, b"", first_bytes, False
-    with byte_stream(file) as stream:
+    with byte_stream(file) as bytes_:
+        stream: ByteStream = bytes_ if encoding == UTF_8 else Utf8Stream(bytes_, encoding)
         while data := stream.read(size):
             if line == 1 and not rest:
                 data = data.removeprefix(BOM_UTF8)
@@ -51,10 +55,10 @@ def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES) 
         yield line, rest + b"\n"
 
 
-def first_text(file: DataFile) -> bytes:
+def first_text(file: DataFile, encoding: str = UTF_8) -> bytes:
     """Text from the beginning of a file: all of a short one, also a last line without a line end."""
     found = b""
-    for _, block in text_blocks(file, lambda _: None):
+    for _, block in text_blocks(file, lambda _: None, encoding=encoding):
         found += block if found or block.strip() else b""
         if 2 * len(found) > FIRST_BYTES:
             break

@@ -78,6 +78,7 @@ class SqlQuery(ColumnarSource):
             enough = 1  # the first rows come early
             for batch in result:
                 rows = batch.select(columns).slice(min(offset, batch.num_rows))
+                _check_texts(rows, self._where)
                 offset -= batch.num_rows - rows.num_rows
                 parts += [rows] if rows.num_rows else []
                 if sum(part.num_rows for part in parts) >= enough:
@@ -153,13 +154,30 @@ def _mixed_types(error: Exception, names: Sequence[str], where: str) -> SourceEr
     if found is None or int(found[1]) >= len(names):
         return None
     name = names[int(found[1])]
-    shown = name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
+    shown = _quoted(name)
     first, later = (_SQLITE_TYPES.get(type_, type_) for type_ in found.group(2, 3))
     cast = "REAL" if later == "real" and found[2] == "INT64" else "TEXT"
     return SourceError(f"Column {name!r} has values of several types: {first} in its first rows, {later} in a later "
                        "one.", where=where,
                        hint=f"Use CAST({shown} AS {cast}) AS {shown} in the query. If the first rows have no value, "
                             f"add ORDER BY {shown} IS NULL.")
+
+
+def _check_texts(rows: pa.RecordBatch, where: str) -> None:
+    """SQLite takes bytes of any kind as text."""
+    for name, values in zip(rows.schema.names, rows.columns, strict=True):
+        if pa.types.is_string(values.type):
+            try:
+                values.validate(full=True)
+            except pa.ArrowInvalid:
+                shown = _quoted(name)
+                raise SourceError(f"Column {name!r} has text that is not UTF-8.", where=where,
+                                  hint=f"Use CAST({shown} AS BLOB) AS {shown} in the query.") from None
+
+
+def _quoted(name: str) -> str:
+    """A name of a column in SQL."""
+    return name if _PLAIN_NAME.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _failure(error: Exception, where: str) -> SourceError:

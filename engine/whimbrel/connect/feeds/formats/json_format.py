@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +13,7 @@ from whimbrel.connect.feeds.formats.decode import Format, Index
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 
 _OPEN, _CLOSE = ord("{"), ord("}")
+_NOT_UTF8 = re.compile(r"In column (\d+): .*UTF8")
 
 
 class Json(Format):
@@ -46,7 +48,7 @@ class Json(Format):
         if table.num_rows != len(messages):
             raise UnreadableError("not one JSON object")
         rows = table.combine_chunks().to_batches()[0]
-        rows.validate(full=True)  # the parser takes texts that are not UTF-8
+        _check_texts(rows)
         return rows, np.ones(len(messages), np.int64)
 
 
@@ -56,6 +58,16 @@ def _check_are_objects(messages: Sequence[bytes]) -> None:
         bare = message.strip()
         if not bare or bare[0] != _OPEN or bare[-1] != _CLOSE:
             raise UnreadableError("not a JSON object")
+
+
+def _check_texts(rows: pa.RecordBatch) -> None:
+    """The parser takes texts that are not UTF-8."""
+    try:
+        rows.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if (found := _NOT_UTF8.match(str(error))) is not None:
+            raise UnreadableError(f"{rows.schema.names[int(found[1])]!r} is not UTF-8") from None
+        raise
 
 
 def _as_time(field: pa.Field, sample: Sequence[bytes]) -> pa.Field:
