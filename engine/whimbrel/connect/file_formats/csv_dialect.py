@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 
 _CHUNK_BYTES = 1 << 20
-_CONVERSION = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
+_MISFIT = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
+_OTHER_NUMBER = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +53,41 @@ class CsvDialect:
 
         With `together`, values in quotes may have line ends, which takes longer.
         """
+        with_zones: set[str] = set()
+        while True:
+            written = {name: self.times.written(type_, with_zones=name in with_zones) for name, type_ in types.items()}
+            try:
+                rows = self._read(text, names, written, skip, together=together)
+            except pa.ArrowInvalid as error:
+                if (found := _MISFIT.search(str(error))) is not None:
+                    name = names[int(found[1])]
+                    if self.times.zone and "expected no zone offset" in str(error) and name not in with_zones:
+                        with_zones.add(name)
+                        continue
+                    raise UnreadableError(misfit(name, found[2], error)) from error
+                if (found := _OTHER_NUMBER.search(str(error))) is not None:
+                    raise UnreadableError(f"{found[2]} values for {found[1]} columns") from error
+                raise
+            return pa.table({name: self.times.in_zone(_without_empty(rows.column(name)))
+                             for name in rows.column_names})
+
+    def _read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
+              skip: list[csv.InvalidRow] | None, *, together: bool) -> pa.Table:
         def skipped(row: csv.InvalidRow) -> str:
             assert skip is not None
             skip.append(row)
             return "skip"
 
-        try:
-            rows = csv.read_csv(
-                pa.BufferReader(text),
-                read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None,
-                                             block_size=_CHUNK_BYTES),
-                parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
-                                               ignore_empty_lines=len(names) > 1,
-                                               invalid_row_handler=None if skip is None else skipped),
-                convert_options=csv.ConvertOptions(
-                    timestamp_parsers=self.times.parsers, null_values=self.null_words,
-                    strings_can_be_null=self.nulls is not None,
-                    column_types={name: self.times.written(type_) for name, type_ in types.items()}))
-        except pa.ArrowInvalid as error:
-            what = str(error)
-            if (found := _CONVERSION.search(what)) is not None:
-                raise UnreadableError(_why(names[int(found[1])], found[2], what)) from error
-            if "Expected" in what and " columns, got " in what:
-                expected, got = what.partition("Expected ")[2].split(" columns, got ")
-                raise UnreadableError(f"{got.split(':')[0].split()[0]} values for {expected} columns") from error
-            raise
-        return pa.table({name: self.times.in_zone(_without_empty(rows.column(name))) for name in rows.column_names})
-
-
-def _why(name: str, type_: str, error: str) -> str:
-    """Why a value of a column is not of its type, from the error of Arrow."""
-    if "invalid UTF8" in error:
-        return f"{name!r} is not UTF-8"
-    if "expected no zone offset" in error:
-        return f"{name!r} has a zone, which {type_} has not"
-    if "expected a zone offset" in error:
-        return f"{name!r} has no zone, which {type_} needs"
-    return f"{name!r} must be {type_}"
+        if skip is not None:
+            skip.clear()
+        return csv.read_csv(
+            pa.BufferReader(text),
+            read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
+            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
+                                           ignore_empty_lines=len(names) > 1,
+                                           invalid_row_handler=None if skip is None else skipped),
+            convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, null_values=self.null_words,
+                                               strings_can_be_null=self.nulls is not None, column_types=types))
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -57,7 +57,7 @@ class JsonFiles(FileFormat):
 
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
-        format_ = Json()
+        format_ = Json(strict_zones=True)
         for number, text in text_blocks(file, report, encoding=self._encoding):
             lines = [(number + at, line) for at, line in lines_of(text)]
             yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()

@@ -39,14 +39,16 @@ class TextTimes:
         """The type of a column: times are in the zone."""
         return pa.timestamp(type_.unit, self.zone) if self.zone and pa.types.is_timestamp(type_) else type_
 
-    def written(self, type_: pa.DataType) -> pa.DataType:
-        """The type of the texts: times without their zone."""
-        return pa.timestamp(type_.unit) if self.zone and pa.types.is_timestamp(type_) else type_
+    def written(self, type_: pa.DataType, *, with_zones: bool = False) -> pa.DataType:
+        """The type of the texts: times without their zone, unless the texts have zones."""
+        return pa.timestamp(type_.unit) if self.zone and not with_zones and pa.types.is_timestamp(type_) else type_
 
     def in_zone(self, values: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Local times as moments."""
-        if not self.zone or not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        """Local times as moments, and all moments in the zone."""
+        if not self.zone or not pa.types.is_timestamp(values.type):
             return values
+        if values.type.tz is not None:
+            return values.cast(self.typed(values.type))
         return pc.assume_timezone(values, self.zone, ambiguous="earliest", nonexistent="latest")
 
 

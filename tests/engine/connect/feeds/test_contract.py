@@ -139,7 +139,8 @@ def test_what_is_no_object_is_nothing_to_infer_a_schema_from() -> None:
 
 
 @pytest.mark.parametrize(("times", "type_"), [
-    (("2024-01-01T00:00:00.123Z", "2024-01-01T00:00:01Z"), "timestamp[ms]"),
+    (("2024-01-01T00:00:00.123Z", "2024-01-01T00:00:01Z"), "timestamp[ms, tz=UTC]"),
+    (("2024-01-01T00:00:00+02:00",), "timestamp[s, tz=UTC]"),
     (("2024-01-01 00:00:00.123456",), "timestamp[us]"), (("2024-01-01T00:00:00Z", "soon"), "string")])
 def test_times_with_fractions_are_inferred(times: tuple[str, ...], type_: str) -> None:
     messages = [b'{"at": %d, "x": "%s"}' % (at, time.encode()) for at, time in enumerate(times)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import json
 
 from whimbrel.connect.feeds.formats.decode import Format, Index
-from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
 
 _OPEN, _CLOSE = ord("{"), ord("}")
 _NOT_UTF8 = re.compile(r"In column (\d+): .*UTF8")
@@ -19,7 +19,13 @@ _NOT_UTF8 = re.compile(r"In column (\d+): .*UTF8")
 class Json(Format):
     """Reads objects with Arrow's parser; names that the schema does not have are left out, missing ones are null.
 
-    A number where the schema has a timestamp counts the timestamp's unit since 1970.
+    A number where the schema has a timestamp counts the timestamp's unit since 1970. A text where it has one is a time
+    in ISO 8601, and one without a zone is in UTC.
+
+    Parameters
+    ----------
+    strict_zones : bool, default False
+        Whether a time must have a zone exactly if its column has one.
 
     Examples
     --------
@@ -29,15 +35,17 @@ class Json(Format):
     {'at': datetime.datetime(1970, 1, 1, 0, 0, 2), 'x': None}
     """
 
+    def __init__(self, *, strict_zones: bool = False) -> None:
+        self._strict_zones = strict_zones
+
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         _check_are_objects(sample)
-        fields = _read(sample, None).schema
-        return pa.schema([_as_time(field, sample) if pa.types.is_string(field.type) else field for field in fields])
+        return pa.schema([field.with_type(_with_times(field, sample)) for field in _read(sample, None).schema])
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         _check_are_objects(messages)
         try:
-            table = _read(messages, schema)
+            table = _read_strictly(messages, schema) if self._strict_zones else _read(messages, schema)
         except pa.ArrowInvalid as error:
             times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
             if not any(f"Column(/{name}) changed from string to number" in str(error) for name in times):
@@ -70,14 +78,54 @@ def _check_texts(rows: pa.RecordBatch) -> None:
         raise
 
 
-def _as_time(field: pa.Field, sample: Sequence[bytes]) -> pa.Field:
-    """A column of texts that are all times; the parser itself looks for whole seconds only."""
-    for unit in ("ms", "us", "ns"):
-        try:
-            return _read(sample, pa.schema([pa.field(field.name, pa.timestamp(unit))])).schema.field(0)
-        except pa.ArrowInvalid:
-            continue
-    return field
+def _with_times(field: pa.Field, sample: Sequence[bytes]) -> pa.DataType:
+    """The type of an inferred column, with zones and fractions of seconds: the parser itself knows neither.
+
+    Times of which only some have a zone are texts.
+    """
+    types = [field.type]
+    if pa.types.is_string(field.type):
+        types = [pa.timestamp(unit) for unit in ("ms", "us", "ns")]
+    elif _as_texts(field.type) == field.type:
+        return field.type
+    texts = field.with_type(_as_texts(field.type))
+    values = _read(sample, pa.schema([texts])).column(0)
+    for type_ in types:
+        for candidate in (type_, _replaced(type_, lambda time: pa.timestamp(time.unit, "UTC"))):
+            try:
+                values.cast(candidate)
+            except pa.ArrowInvalid:
+                continue
+            return candidate
+    return texts.type
+
+
+def _as_texts(type_: pa.DataType) -> pa.DataType:
+    """A type with texts in place of times."""
+    return _replaced(type_, lambda _: pa.string())
+
+
+def _replaced(type_: pa.DataType, replacement: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """A type with others in place of the timestamps in it."""
+    if pa.types.is_timestamp(type_):
+        return replacement(type_)
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_replaced(field.type, replacement)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_replaced(type_.value_type, replacement)))
+    return type_
+
+
+def _read_strictly(messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    """Read times as texts, because the parser drops their zones, and then cast them."""
+    table = _read(messages, pa.schema([field.with_type(_as_texts(field.type)) for field in schema]))
+    for index, field in enumerate(schema):
+        if field.type != table.schema.field(index).type:
+            try:
+                table = table.set_column(index, field, table.column(index).cast(field.type))
+            except pa.ArrowInvalid as error:
+                raise UnreadableError(misfit(field.name, str(field.type), error)) from None
+    return table
 
 
 def _read(messages: Sequence[bytes], schema: pa.Schema | None) -> pa.Table:
