@@ -19,7 +19,7 @@ from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, dec
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_records import RecordSplitter
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, MalformedLine, Report
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, HintedError, MalformedLine, Report
 from whimbrel.connect.file_formats.inferred_types import common_time_type, has_large, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, text_blocks
 from whimbrel.connect.file_formats.text_encoding import (
@@ -124,7 +124,12 @@ class CsvFiles(FileFormat):
         header = text[first:end].removesuffix(b"\r")
         if not is_utf8(header):
             raise EncodingError(f"its header line is not {self._encoding.upper()}", "latin-1")
-        names = next(python_csv.reader([header.decode()], delimiter=dialect.delimiter), [])
+        if b"\r" in header and end + 1 == len(text):
+            raise HintedError("its lines end with CR alone", "Write the file again with LF at the end of lines.")
+        try:
+            names = next(python_csv.reader([header.decode()], delimiter=dialect.delimiter), [])
+        except python_csv.Error:
+            raise UnreadableError("its header line is not CSV") from None
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")

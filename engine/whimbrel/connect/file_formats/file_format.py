@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
 from whimbrel.connect.files.data_file import DataFile, written
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.errors import SourceError
@@ -31,6 +32,20 @@ class MalformedLine:
     line: int
     reason: str
     text: bytes
+
+
+class HintedError(UnreadableError):
+    """A file that cannot be read, with what to do.
+
+    Parameters
+    ----------
+    what : str
+    hint : str
+    """
+
+    def __init__(self, what: str, hint: str) -> None:
+        super().__init__(what)
+        self.hint = hint
 
 
 Report = Callable[[MalformedLine], None]

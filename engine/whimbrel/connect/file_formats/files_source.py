@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.feeds.formats.decode import UNREADABLE
-from whimbrel.connect.file_formats.file_format import FileFormat, MalformedLine, Report, checked_unchanged
+from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.file_format import FileFormat, HintedError, MalformedLine, Report, checked_unchanged
 from whimbrel.connect.file_formats.inferred_types import UntypedError
-from whimbrel.connect.file_formats.text_encoding import EncodingError
 from whimbrel.connect.file_formats.unified_fields import unified_fields, with_fields
+from whimbrel.connect.files.broken_files import broken_file
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.located_files import located_files, shown_path
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.files.read_ahead import read_ahead
-from whimbrel.connect.files.remote_failures import remote_failure
 from whimbrel.connect.partition_watermarks import PartitionWatermarks
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import ColumnarSource
@@ -34,7 +34,6 @@ from whimbrel.expr import Expr
 from whimbrel.plan.source import OrderingSpec, Source
 
 _LOG = logging.getLogger("whimbrel.files")
-_CUT = "Copy or write the file again: a part of it is missing."
 
 
 class FilesSource(ColumnarSource):
@@ -177,26 +176,23 @@ class FilesSource(ColumnarSource):
             if (self._written[file] or (0, 0))[0] == 0:
                 raise SourceError(f"{str(file)!r} is empty (0 bytes).", where=self._where,
                                   hint="Leave the file out, or write it again.")
-            return self._format.schema(file, times)
+            schema = self._format.schema(file, times)
         except WhimbrelError:
             raise
         except UntypedError as error:
             raise SchemaError(f"Column {error} ({str(file)!r}).", where=self._where, hint=error.hint) from None
         except UNREADABLE as error:
             raise self._broken(file, error) from None
+        twice = next((name for name in schema.names if len(schema.get_all_field_indices(name)) > 1), None)
+        if twice is not None:
+            raise SchemaError(f"Column {twice!r} is in {file.name!r} twice.", where=self._where,
+                              hint="Write the file again with a name for each column.")
+        return schema
 
     def _broken(self, file: DataFile, error: Exception) -> SourceError:
-        if isinstance(file, RemoteFile) and (failed := remote_failure(str(file), error, self._where)) is not None:
-            return failed
-        cause = " ".join(str(error).split())
-        cut = "Truncated compressed" in cause
-        hint = f"Check that the file is complete and has the {self._format.title} format."
-        if cut:
-            cause, hint = "it ends in the middle of its compressed data", _CUT
-        elif isinstance(error, EncodingError):
-            hint = error.hint
-        return SourceError(f"{str(file)!r} cannot be read as {self._format.title}: {cause[:160]}.", where=self._where,
-                           hint=hint)
+        return broken_file(file, error, title=self._format.title, where=self._where,
+                           what=str(error) if isinstance(error, UnreadableError) else "",
+                           hint=error.hint if isinstance(error, HintedError) else "")
 
     def _all_fields(self) -> pa.Schema:
         fields = self._fields

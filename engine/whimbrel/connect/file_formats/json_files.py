@@ -12,7 +12,7 @@ import pyarrow as pa
 from whimbrel.connect.feeds.formats.decode import reason
 from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, HintedError, Report
 from whimbrel.connect.file_formats.inferred_types import UntypedError, common_time_type, is_time_type, whole_type
 from whimbrel.connect.file_formats.text_blocks import first_text, lines_of, text_blocks
 from whimbrel.connect.file_formats.text_encoding import UTF_8, check_encoding
@@ -46,8 +46,11 @@ class JsonFiles(FileFormat):
         text = first_text(file, self._encoding)
         check_encoding(text, self._encoding)
         rows = [row for row in (_object(line) for _, line in lines_of(text)) if row is not None]
+        if _is_array(text, has_objects=bool(rows)):
+            raise HintedError("it is an array, and not an object a line",
+                              "Write an object a line, for example with: jq -c '.[]' FILE.")
         if not rows:
-            raise UnreadableError("it has no JSON object")
+            raise UnreadableError("it has no JSON object that is a line")
         given = {field.name: field.type for field in self._given}
         names = {name: None for row in rows for name in row}
         columns = {name: _of_one_kind([row.get(name) for row in rows]) for name in names if name not in given}
@@ -61,6 +64,13 @@ class JsonFiles(FileFormat):
         for number, text in text_blocks(file, report, encoding=self._encoding):
             lines = [(number + at, line) for at, line in lines_of(text)]
             yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
+
+
+def _is_array(text: bytes, *, has_objects: bool) -> bool:
+    """Whether a text begins with an array that is not one malformed line among objects."""
+    first = text.lstrip().partition(b"\n")[0].strip()
+    is_begun = first.startswith(b"[") and first[1:].lstrip()[:1] in (b"", b"{")
+    return is_begun and not (has_objects and first.endswith(b"]"))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

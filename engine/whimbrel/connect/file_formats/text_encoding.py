@@ -6,6 +6,7 @@ import codecs
 from typing import Protocol
 
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
+from whimbrel.connect.file_formats.file_format import HintedError
 
 UTF_8 = "utf-8"
 _MARKS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32", codecs.BOM_UTF16_LE: "utf-16",
@@ -16,8 +17,8 @@ _WIDE = {"1000": "utf-32-le", "0001": "utf-32-be", "1010": "utf-16-le", "0101": 
 _FIRST_BYTES = 400
 
 
-class EncodingError(UnreadableError):
-    """A file is not UTF-8.
+class EncodingError(HintedError):
+    """A file has another encoding than it was read with.
 
     Parameters
     ----------
@@ -27,9 +28,8 @@ class EncodingError(UnreadableError):
     """
 
     def __init__(self, what: str, encoding: str) -> None:
-        super().__init__(what)
-        self.hint = f'Use encoding="{encoding}"' + (', "cp1252" or the one that the file has.' if encoding == "latin-1"
-                                                    else ".")
+        others = ', "cp1252" or the one that the file has' if encoding == "latin-1" else ""
+        super().__init__(what, f'Use encoding="{encoding}"{others}.')
 
 
 class ByteStream(Protocol):
@@ -102,6 +102,8 @@ def check_encoding(text: bytes, encoding: str = UTF_8) -> None:
     for mark, wide in _MARKS.items():
         if text.startswith(mark):
             raise EncodingError(f"it begins with the byte order mark of {wide.upper()}", wide)
+    if b"\0" in text and not text.strip(b"\0\r\n\t "):
+        raise UnreadableError("all of its first bytes are 0")
     parts = [text[at:_FIRST_BYTES:4] for at in range(4)]
     zeros = "".join("0" if 2 * part.count(0) > len(part) else "1" for part in parts)
     if zeros in _WIDE:

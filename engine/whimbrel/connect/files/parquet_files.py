@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from whimbrel.batch import Column
+from whimbrel.connect.files.broken_files import broken_file
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, written, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.paths import shown_apart
 from whimbrel.connect.files.read_ahead import read_ahead
-from whimbrel.connect.files.remote_failures import remote_failure
 from whimbrel.connect.files.schema_unification import OneSchema
 from whimbrel.connect.row_group_pruning import may_meet
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
@@ -285,11 +285,7 @@ class ParquetFiles:
                               hint="Use read_parquet again, and write new data to new files.")
 
     def _broken(self, file: DataFile, error: Exception) -> SourceError:
-        if isinstance(file, RemoteFile) and (failed := remote_failure(str(file), error, self._where)) is not None:
-            return failed
-        cause = " ".join(str(error).split())
-        return SourceError(f"{str(file)!r} cannot be read as Parquet: {cause[:160]}", where=self._where,
-                           hint="Check that the file is complete and has the Parquet format.")
+        return broken_file(file, error, title="Parquet", where=self._where)
 
     def _with_folders(self, fields: pa.Schema) -> pa.Schema:
         for field in self._folders.fields if self._folders is not None else ():
