@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections import Counter, deque
-from typing import Any, Final
+from collections import Counter, OrderedDict, deque
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,10 @@ Source = tuple[str, int, int]
 """Address of an exporter, version, and its source or observation domain."""
 
 MAX_TEMPLATES: Final = 10_000
+MAX_SOURCES: Final = 10_000
 MAX_WAITING_BYTES: Final = 4 << 20
+SET_BYTES: Final = 256
+"""Memory that a set takes in addition to its bytes."""
 LOST_FLOWS: Final = "flows did not arrive"
 LOST_DATAGRAMS: Final = "datagrams of NetFlow v9 did not arrive"
 UNKNOWN: Final = "sets without a template were dropped"
@@ -31,11 +34,21 @@ _TEMPLATE_SETS: Final = {9: (0, 1), 10: (2, 3)}
 """Numbers of the sets of templates and of options templates."""
 
 
+class _WaitingSet(NamedTuple):
+    """A set that arrived before its template."""
+
+    number: int
+    body: bytes
+    export_ns: int
+    uptime: int
+
+
 class FlowDecoder:
     """Decodes the datagrams of any number of exporters.
 
     Templates belong to the address, the version and the source id of an exporter. Sets that arrive before their
-    template wait for it, up to :data:`MAX_WAITING_BYTES`; then the oldest ones are dropped and counted.
+    template wait for it, up to :data:`MAX_WAITING_BYTES`; then the oldest ones are dropped and counted. Of so many
+    sources as :data:`MAX_SOURCES`, the last sequence number and sampling rate are known.
 
     Parameters
     ----------
@@ -54,10 +67,11 @@ class FlowDecoder:
         self.lost: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self._templates: dict[tuple[Source, int], FlowTemplate] = {}
-        self._sampling: dict[Source, int] = {}
-        self._expected: dict[Source, int] = {}
-        self._waiting: deque[tuple[Source, int, bytes, int, int]] = deque()
-        self._waiting_bytes = 0
+        self._sampling: OrderedDict[Source, int] = OrderedDict()
+        self._expected: OrderedDict[Source, int] = OrderedDict()
+        self._waiting: OrderedDict[int, tuple[Source, _WaitingSet]] = OrderedDict()
+        self._waiting_for: dict[tuple[Source, int], deque[int]] = {}
+        self._waited = self._waiting_bytes = 0
         for exporter, version, domain, number, is_options, fields in templates or []:
             template = FlowTemplate(tuple((element, size) for element, size in fields), is_options)
             self._templates[(exporter, version, domain), number] = template
@@ -76,6 +90,13 @@ class FlowDecoder:
         """The flows that were decoded since the last call."""
         found, self._found = self._found, []
         return found
+
+    def drop_waiting(self) -> None:
+        """Count the sets that still wait as lost: no template will come."""
+        self.lost[UNKNOWN] += len(self._waiting)
+        self._waiting.clear()
+        self._waiting_for.clear()
+        self._waiting_bytes = 0
 
     def decode(self, datagram: bytes, exporter: str) -> None:
         """Decode the flows of a datagram, and of sets that waited for its templates.
@@ -137,12 +158,12 @@ class FlowDecoder:
             end = at + size
             if number in _TEMPLATE_SETS[source[1]]:
                 self._learn(source, number, datagram[at + 4:end])
-                self._decode_waiting(source)
             elif number < 256:
                 raise MalformedError("a set with an impossible number")
             elif (template := self._templates.get((source, number))) is None:
-                self._wait(source, number, datagram[at + 4:end], export_ns, uptime)
-                records = None
+                if size > 4:
+                    self._wait(source, _WaitingSet(number, datagram[at + 4:end], export_ns, uptime))
+                    records = None
             else:
                 count = self._records(source, template, data, at + 4, end, export_ns, uptime)
                 records = None if records is None else records + count
@@ -162,10 +183,10 @@ class FlowDecoder:
     def _note_sampling(self, source: Source, numbers: Array, valid: Array) -> None:
         sampled, skipped, rate = (SLOTS[name] for name in ("sampled_packets", "skipped_packets", "sampling"))
         if valid[rate] and numbers[rate] > 0:
-            self._sampling[source] = int(numbers[rate])
+            _note(self._sampling, source, int(numbers[rate]))
         elif valid[sampled] and numbers[sampled] > 0:
             skips = max(0, int(numbers[skipped])) if valid[skipped] else 0
-            self._sampling[source] = (int(numbers[sampled]) + skips) // int(numbers[sampled])
+            _note(self._sampling, source, (int(numbers[sampled]) + skips) // int(numbers[sampled]))
 
     def _learn(self, source: Source, number: int, body: bytes) -> None:
         is_options = number == _TEMPLATE_SETS[source[1]][1]
@@ -185,30 +206,33 @@ class FlowDecoder:
                 raise MalformedError(f"a template after {MAX_TEMPLATES:,} others")
             self._templates[key] = template
             self._saved = None
+            self._decode_waiting(key)
 
-    def _wait(self, source: Source, number: int, body: bytes, export_ns: int, uptime: int) -> None:
+    def _wait(self, source: Source, waiting: _WaitingSet) -> None:
         self.counts["sets that waited"] += 1
-        self._waiting.append((source, number, body, export_ns, uptime))
-        self._waiting_bytes += len(body)
+        self._waited += 1
+        self._waiting[self._waited] = source, waiting
+        self._waiting_for.setdefault((source, waiting.number), deque()).append(self._waited)
+        self._waiting_bytes += len(waiting.body) + SET_BYTES
         while self._waiting_bytes > MAX_WAITING_BYTES:
-            self._waiting_bytes -= len(self._waiting.popleft()[2])
+            _, (source, oldest) = self._waiting.popitem(last=False)
+            same = self._waiting_for[source, oldest.number]
+            same.popleft()
+            if not same:
+                del self._waiting_for[source, oldest.number]
+            self._waiting_bytes -= len(oldest.body) + SET_BYTES
             self.lost[UNKNOWN] += 1
 
-    def _decode_waiting(self, source: Source) -> None:
+    def _decode_waiting(self, key: tuple[Source, int]) -> None:
         """Decode the sets whose template has come."""
-        still: deque[tuple[Source, int, bytes, int, int]] = deque()
-        for each in self._waiting:
-            of, number, body, export_ns, uptime = each
-            template = self._templates.get((of, number)) if of == source else None
-            if template is None:
-                still.append(each)
-                continue
-            self._waiting_bytes -= len(body)
+        for each in self._waiting_for.pop(key, ()):
+            source, waiting = self._waiting.pop(each)
+            self._waiting_bytes -= len(waiting.body) + SET_BYTES
             try:
-                self._records(of, template, np.frombuffer(body, np.uint8), 0, len(body), export_ns, uptime)
+                self._records(source, self._templates[key], np.frombuffer(waiting.body, np.uint8), 0,
+                              len(waiting.body), waiting.export_ns, waiting.uptime)
             except MalformedError:
                 self.lost[UNKNOWN] += 1
-        self._waiting = still
 
     def _check_sequence(self, source: Source, sequence: int, count: int | None) -> None:
         """Count what is missing before a datagram; a late datagram is taken off again."""
@@ -218,10 +242,17 @@ class FlowDecoder:
             ahead = (sequence - expected) % 2**32
             if ahead >= 2**31 and 2**32 - ahead <= _REORDERED:
                 self.lost[reason] -= min(self.lost[reason], count or 0)
-                self._expected[source] = expected
+                _note(self._expected, source, expected)
                 return
             if ahead < 2**31:
                 self.lost[reason] += ahead
         if count is not None:
-            self._expected[source] = (sequence + count) % 2**32
+            _note(self._expected, source, (sequence + count) % 2**32)
 
+
+def _note(known: OrderedDict[Source, int], source: Source, value: int) -> None:
+    """Note a number of a source, and forget the source that was longest not noted if there are too many."""
+    known[source] = value
+    known.move_to_end(source)
+    if len(known) > MAX_SOURCES:
+        known.popitem(last=False)
