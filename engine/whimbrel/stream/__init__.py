@@ -43,7 +43,7 @@ from whimbrel.stream.list_aggregates import (
 from whimbrel.stream.pair_statistics import corr, cov, intercept, kurtosis, r2, skew, slope
 from whimbrel.stream.read import from_arrow, from_edges, from_pandas, from_spark, read_parquet, replay
 from whimbrel.stream.read_files import dead_letters, read_csv, read_ipc, read_json, read_zeek
-from whimbrel.stream.read_packets import read_pcap
+from whimbrel.stream.read_packets import read_netflow, read_pcap
 from whimbrel.stream.read_signals import from_samples, read_audio, read_edf, read_wfdb
 from whimbrel.stream.read_tables import from_sql, read_delta, read_iceberg
 from whimbrel.stream.recurrences import ema, iir
@@ -123,6 +123,7 @@ __all__ = [
     "read_iceberg",
     "read_ipc",
     "read_json",
+    "read_netflow",
     "read_parquet",
     "read_pcap",
     "read_wfdb",

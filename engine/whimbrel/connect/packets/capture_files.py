@@ -71,7 +71,7 @@ class CaptureFiles:
         """Refuse a file that is no capture before rows are read."""
         if file.is_fifo():
             raise SourceError(f"{str(file)!r} is a pipe, which can be read only once.", where=self._where,
-                              hint=f"Use wb.feeds.pcap({str(file)!r}).")
+                              hint=f"Write it to a file first, or use wb.feeds.pcap({str(file)!r}).")
         try:
             with byte_stream(file) as opened:
                 for _ in Capture(Counter()).add(opened.read(64)):
