@@ -64,7 +64,7 @@ sqllogictest: setup ## Run queries of SQLite's collection and write the table of
 pictures: setup ## Draw the pictures of the documentation from views and a page in JupyterLab
 	@PYTHONPATH=. $(BIN)/python scripts/generate_pictures.py
 
-laws: setup ## The laws on 2,000 examples each instead of 100 (make laws SEED=3: the same ones again; EXAMPLES=200: fewer)
+laws: setup ## The laws on 2,000 examples each instead of 40 (make laws SEED=3: the same ones again; EXAMPLES=200: fewer)
 	@WHIMBREL_HYPOTHESIS=nightly WHIMBREL_EXAMPLES=$(EXAMPLES) $(PYTEST) tests/laws -m "" --timeout=7200 \
 		$(if $(SEED),--hypothesis-seed=$(SEED))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import random
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,15 +58,18 @@ OPTIONAL = {"kafka", "small_disk", "sqllogictest"}
 """Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
 a limit of a file's size. Containers seldom let anybody mount. Small files of sqllogictest stand in the tests."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
+UNTIL = float(os.environ.get("WHIMBREL_TESTS_UNTIL", "inf"))
+"""No test begins after this second since 1970. CI limits the long tests by it, so that a slow machine ends in time."""
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
 
 # The machine may be busy, and a first call compiles. The examples are the same, whichever other tests run.
-settings.register_profile("untimed", deadline=None, derandomize=True, database=None,
+settings.register_profile("untimed", deadline=None, derandomize=True, database=None, max_examples=40,
                           suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 missing: Counter[str] = Counter()
+not_begun: Counter[str] = Counter()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -96,6 +101,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=2))
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+    if math.isfinite(UNTIL):  # another order of files for each commit: in the end all of them are in time
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], check=False, capture_output=True, text=True).stdout
+        items.sort(key=lambda item: random.Random(f"{commit}{item.path}").random())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    """Leave out what would begin too late, and count it."""
+    if time.time() < UNTIL:
+        return None
+    not_begun[str(item.path.relative_to(item.config.rootpath))] += 1
+    return True
 
 
 def _mark_cases_outside_a_share(items: list[pytest.Item]) -> None:
@@ -124,6 +141,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_unconfigure() -> None:
+    if not_begun:
+        print("Not begun, the time for long tests was over:", *(f"{path} ({n})" for path, n in not_begun.items()))
     if missing:
         what = " and ".join(f"{count} {mark} tests (no {NEEDS[mark][0]})" for mark, count in missing.items())
         packages = " ".join(NEEDS[mark][1] for mark in missing)

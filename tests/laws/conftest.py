@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
-settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=100, print_blob=False,
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=40, print_blob=False,
                           phases=[Phase.generate, Phase.shrink],
                           suppress_health_check=[HealthCheck.too_slow])
 EXAMPLES = int(os.environ.get("WHIMBREL_EXAMPLES") or 2000)
@@ -15,5 +15,5 @@ settings.register_profile("nightly", deadline=None, max_examples=EXAMPLES, suppr
 PROFILE = os.environ.get("WHIMBREL_HYPOTHESIS", "ci")
 settings.load_profile(PROFILE)
 
-DEEP_PLANS = 5 * EXAMPLES if PROFILE == "nightly" else 300
+DEEP_PLANS = 5 * EXAMPLES if PROFILE == "nightly" else 100
 """How many random plans of up to six steps are held against the oracle."""

@@ -66,7 +66,7 @@ QUERIES = {
 _BY_START = re.compile(r"first|last|collect|arg_|any_|_agg|increase")
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
@@ -76,6 +76,7 @@ def test_law(name: str, law: laws.Law) -> None:
     check_operator(query.build, *INPUTS[:query.arity], reference=None if by_start else query.reference, laws=[law])
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", ("sketches_in_panes", "sketches_by_key"))
 def test_law_of_summed_up_values(name: str, law: laws.Law, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,7 @@ REDUCED = ".group_by('key').aggregate(n=wb.count(), s=wb.sum(col.x))"
 AGGREGATED = Query((REDUCED,))
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_law(name: str, law: laws.Law) -> None:
@@ -114,6 +114,7 @@ def test_law(name: str, law: laws.Law) -> None:
                    reference=lambda given: AGGREGATED.reference(model(given)), laws=[law])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["day", "month", "quarter at the end", "month by day"])
 def test_laws_of_each_kind(name: str) -> None:
     """Aggregates by groups, with the bounds of windows, and with rows of empty ones."""

@@ -32,7 +32,7 @@ CLOSING = ["wb.count() == 0", "False", "wb.running(wb.count()) > 3", "wb.any(col
            "wb.window_end() > 7", "wb.running(wb.sum(col.x)) % 2 == 0"]
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

@@ -58,7 +58,7 @@ GROWING = ("join_full_itself", "join_full_where", "semi_join", "anti_join_where"
            "asof_forward", "asof_nearest", "asof_strict", "asof_strict_forward", "asof_strict_nearest", "clip_nulls")
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
@@ -66,6 +66,7 @@ def test_law(name: str, law: laws.Law) -> None:
     check_operator(query.build, *INPUTS[:query.arity], reference=query.reference, laws=[law])
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", GROWING)
 def test_growing_and_shrinking_state_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, limits in ((join_input, ("_CROWDED", "_SLOTS_AT_FIRST")), (coverage, ("_CAPACITY", "_SLOTS_AT_FIRST")),

@@ -123,7 +123,7 @@ MADE_BY_THE_PLANNER = {
 """Operators that no method of a stream makes; they stand in the plans that run."""
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

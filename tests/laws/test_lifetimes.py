@@ -102,7 +102,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
@@ -117,6 +117,7 @@ WHOLE_LOGS = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", WHOLE_LOGS)
 def test_a_whole_log(name: str, law: laws.Law, monkeypatch: pytest.MonkeyPatch) -> None:

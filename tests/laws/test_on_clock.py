@@ -48,7 +48,7 @@ def reference(name: str) -> Any:
     return of
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
@@ -62,6 +62,7 @@ def facts(seed: int) -> list[Event]:
             for time in times]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_oracle_agrees_on_random_samples(name: str, seed: int) -> None:

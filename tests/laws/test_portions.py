@@ -51,7 +51,7 @@ def small_portions() -> Iterator[None]:
         yield
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:
@@ -98,6 +98,7 @@ def test_few_rows_that_make_many_take_many_steps(name: str) -> None:
     assert pending > 5
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", FLOWS)
 def test_a_run_that_is_asked_in_between_shows_what_is_settled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "_MAX_SHOWN_PORTIONS", 3)

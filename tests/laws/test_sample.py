@@ -53,7 +53,7 @@ def planes(share: float, seed: int = 0) -> set[str]:
     return set(KEYS.sample(share, "plane", seed=seed).collect()["plane"].to_pylist())
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

@@ -94,7 +94,7 @@ def only(facts: list[Event], name: str) -> list[Event]:
     return [(start, end, {"key": row["key"], name: row[name]}) for start, end, row in facts]
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

@@ -83,7 +83,7 @@ def reference(name: str) -> Callable[[list[Event]], list[Event]]:
                                             function, keys=("key",) if samples is BY_KEY else ())
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

@@ -54,7 +54,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", [law for law in laws.LAWS if law is not laws.matches_the_reference],
                          ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)

@@ -39,7 +39,7 @@ def few_slots(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(table_size, "FIRST_PAUSE_ROWS", 9)
 
 
-@pytest.mark.share(5, rest="soak")
+@pytest.mark.share(10, rest="soak")
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
 @pytest.mark.parametrize("name", QUERIES)
 def test_law(name: str, law: laws.Law) -> None:

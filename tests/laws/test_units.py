@@ -72,6 +72,7 @@ def rows(table: pa.Table, unit: str) -> list[tuple[object, ...]]:
                   key=repr)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("meeting", MEETINGS)
 @pytest.mark.parametrize("ends", [(False, False), (True, False), (False, True), (True, True)])
 def test_as_if_cast_first(meeting: str, ends: tuple[bool, bool]) -> None:

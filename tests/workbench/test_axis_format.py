@@ -42,6 +42,7 @@ def test_numbers_read_well(page: Page) -> None:
         assert ran(page, number_hover().code, value=value) == value_words(value)
 
 
+@pytest.mark.long
 def test_names_lose_their_middle_where_there_is_no_room(page: Page) -> None:
     fig = figure()
     code, name = name_ticks(fig, fig.yaxis[0]).code, "a name of letters far too many for a narrow page, number 17"
@@ -51,6 +52,7 @@ def test_names_lose_their_middle_where_there_is_no_room(page: Page) -> None:
     assert ran(page, code, tick="分類の長い名前です17", names=[], axis={"tags": [14]}) == "分類の長…す17"
 
 
+@pytest.mark.long
 def test_numbers_of_a_colour_scale_are_short(page: Page) -> None:
     def shown(*ticks: float) -> list[str]:
         return [ran(page, scale_ticks().code, tick=tick, ticks=ticks) for tick in ticks]

@@ -87,6 +87,7 @@ def points(picture: Any, style: Any) -> list[Mark | None]:
             for row in range(len(columns["x"]))]
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["line", "heatmap", "table", "scatter", "bars"])
 @pytest.mark.parametrize("unit", ["s", "ns"])

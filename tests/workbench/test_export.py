@@ -90,6 +90,7 @@ def test_no_browser_says_how_to_get_one(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.share(4)
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["line", "bar", "heatmap", "scatter"])
 @pytest.mark.parametrize("font", ["sans-serif", "monospace"])
@@ -109,6 +110,7 @@ def test_no_words_of_a_saved_chart_are_cut(chromium: Browser, kind: str, font: s
             assert max(end for _, end in ends) <= WIDTH_PX
 
 
+@pytest.mark.share(2)
 @pytest.mark.browser
 @pytest.mark.parametrize("title", ["Flights", "x" * 300])
 def test_a_saved_page_fits_a_narrow_window(tmp_path: Path, chromium: Browser, title: str) -> None:
@@ -119,6 +121,7 @@ def test_a_saved_page_fits_a_narrow_window(tmp_path: Path, chromium: Browser, ti
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.long
 @pytest.mark.browser
 def test_the_curve_of_a_saved_bound_is_next_to_its_text(chromium: Browser) -> None:
     """A saved page has no style sheet for it, and the curve began where "95%" ended."""

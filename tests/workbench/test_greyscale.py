@@ -39,6 +39,7 @@ def grey(page: Page, drawings: list[str], background: str) -> list[np.ndarray]:
             for box in page.locator(".box").all()]
 
 
+@pytest.mark.share(2)
 @pytest.mark.browser
 @pytest.mark.parametrize("theme", PAGES)
 def test_stages_revisions_and_changes_differ_in_how_dark_they_are(chromium: Browser, theme: str) -> None:

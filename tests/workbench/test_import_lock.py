@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 IMPORTING_WHILE_DRAWING = """
 import importlib.abc, sys, threading, time
 import panel as pn
@@ -75,6 +77,7 @@ def test_an_import_begins_when_what_is_drawn_is_done() -> None:
     assert done.stdout.splitlines() == ["False", "False", "drawn", ":Curve   [x]   (y)"], done.stderr[-2000:]
 
 
+@pytest.mark.long
 def test_a_cell_imports_holoviews_while_a_view_is_drawn() -> None:
     done = subprocess.run([sys.executable, "-c", IMPORTING_WHILE_DRAWING], capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["drawn", ":Curve   [x]   (y)"], done.stderr[-2000:]

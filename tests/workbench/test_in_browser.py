@@ -116,6 +116,7 @@ def test_running_a_cell_again_ends_what_it_ran_before(open_notebook: Open) -> No
     notebook.wait_for_text(2, "^1 runs")
 
 
+@pytest.mark.long
 def test_a_saved_notebook_shows_its_last_frame(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("per_hour")
     notebook.run(1)
@@ -156,6 +157,7 @@ def test_a_view_moves_while_the_cells_after_it_run_and_after_them(open_notebook:
     assert notebook.problems == []
 
 
+@pytest.mark.long
 @pytest.mark.share(2)
 @pytest.mark.parametrize(
     "before", ("import holoviews as hv; hv.extension('bokeh')", "import panel as pn; pn.extension()")
@@ -193,6 +195,7 @@ def test_the_notebook_of_windows_is_drawn_without_the_internet(lab: Lab, chromiu
     lab.end_kernels()
 
 
+@pytest.mark.long
 def test_a_page_loaded_again_shows_the_last_frame_and_new_views_move(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook("live", "live")
     notebook.run(1)
@@ -208,6 +211,7 @@ def test_a_page_loaded_again_shows_the_last_frame_and_new_views_move(open_notebo
     notebook.wait_for_chart(2)
 
 
+@pytest.mark.long
 def test_zoom_survives_new_data(open_notebook: Open) -> None:
     notebook = open_notebook("view = live.view()\nview")
     notebook.run(1)

@@ -82,6 +82,7 @@ def test_a_folded_output_waits_and_resumes_until_it_is_cleared(open_notebook: Op
     wait_for_state(notebook, 2, "paused", "stopped")
 
 
+@pytest.mark.long
 def test_a_view_out_of_sight_is_not_drawn_and_is_up_to_date_when_it_comes_back(open_notebook: Open) -> None:
     notebook = open_notebook("view = live.view()\nview", STATE, "\n".join(["print(1)"] * 120))
     notebook.run(1)

@@ -65,6 +65,7 @@ def wait_for_said(notebook: Notebook, cell: int, part: str, text: str) -> None:
     said.locator("visible=true").first.wait_for()
 
 
+@pytest.mark.long
 def test_early_answers_are_stopped_remembered_finished_and_steered(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook(EARLY, 'progress.view(kind="bar")', PRINT_STATE, "weeks.view()")
     notebook.run(1)

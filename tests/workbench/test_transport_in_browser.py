@@ -140,6 +140,7 @@ def test_clicks_and_keys_seek_while_time_advances(open_notebook: Open) -> None:
     assert notebook.problems == []
 
 
+@pytest.mark.long
 def test_panels_below_a_view_open_by_click_and_by_keyboard(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook('few = history.where(col.delay > 75).group_by("origin").tumbling_window("52w")\n'
                              'few.aggregate(n=wb.count()).view(kind="bars")')

@@ -41,6 +41,7 @@ def line(notebook: Notebook) -> dict[str, Any]:
     return notebook.page.evaluate(LINE)
 
 
+@pytest.mark.long
 def test_a_zoomed_line_has_a_value_for_each_pixel(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook(SIGNAL)
     notebook.run(1)

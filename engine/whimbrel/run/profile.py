@@ -29,7 +29,7 @@ class Profile:
         ``rows_in``, ``rows_out``, ``batches`` (that it was given) and ``seconds``, its own only.
     kernels : pyarrow.Table
         One row for each compiled function, most expensive first: ``kernel``, ``calls`` and ``seconds``, which are part
-        of those of the operators.
+        of those of the operators and of `reading`.
     seconds : float
         All of it.
     compiling : float

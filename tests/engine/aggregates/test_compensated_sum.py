@@ -31,6 +31,7 @@ LARGE = {"overflow": [1.7e308, 1.7e308], "digits": [1e30 / 3, 1e30 / 7], "of squ
          "below": [1e-30 / 3, 1e-30 / 7]}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ("interpreted", "primitives"))
 @pytest.mark.parametrize("large", LARGE.values(), ids=LARGE)
 def test_what_left_is_missed_by_nobody(large: list[float], name: str) -> None:

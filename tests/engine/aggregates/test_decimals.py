@@ -79,7 +79,7 @@ def test_sums_and_means_are_those_of_python(type_: pa.DataType, query: str) -> N
     check(query, type_)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
 @pytest.mark.parametrize("type_", WORDS, ids=str)
 def test_in_every_tier(type_: pa.DataType, name: Any) -> None:

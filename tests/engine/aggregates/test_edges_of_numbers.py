@@ -130,6 +130,7 @@ def wrong(found: dict[str, Any], values: Sequence[Any], where: str) -> list[str]
     return faults
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
 @pytest.mark.parametrize("form", FORMS)
 def test_windows(form: str, name: str) -> None:
@@ -141,6 +142,7 @@ def test_windows(form: str, name: str) -> None:
     assert not faults, "\n".join(faults)
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", ["interpreted", "primitives"])
 @pytest.mark.parametrize("size", [2, 3, 1000])
 def test_rows_that_leave(size: int, name: str) -> None:

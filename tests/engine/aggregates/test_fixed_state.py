@@ -68,6 +68,7 @@ def stream(seed: int, rows: int = 30) -> list[Event]:
     return facts
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("names", [ONE_OF_EACH_STATE, pytest.param(tuple(KINDS), marks=pytest.mark.long)], ids=len)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_tier_gives_the_reference(shape: str, names: tuple[str, ...]) -> None:
@@ -78,6 +79,7 @@ def test_every_tier_gives_the_reference(shape: str, names: tuple[str, ...]) -> N
             trial.same(trial.run(), name)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("law", (laws.batches_change_nothing, laws.disorder_changes_nothing, laws.nulls_propagate,
                                  laws.empty_input_is_safe, laws.schema_is_as_declared, laws.text_is_stable,
                                  laws.snapshots_change_nothing))
@@ -248,6 +250,7 @@ UNSIGNED = {"at": pa.array([0, 2, 5, 9, 12, 14]), "key": ["a", "b", "a", "a", "b
             "u": pa.array([2**63 + 5, 3, None, 2**64 - 1, 7, 1], pa.uint64())}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_unsigned_values_above_int64_are_counted_and_compared(shape: str, name: str) -> None:

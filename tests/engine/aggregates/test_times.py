@@ -47,6 +47,7 @@ def expected(values: list[int]) -> dict[str, int | None]:
             "low": quantile(values, Fraction(1, 4)), "high": quantile(values, Fraction(1, 10))}
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
 @pytest.mark.parametrize("type_", TYPES, ids=str)
 def test_whole_ticks_of_their_unit(type_: pa.DataType, name: Any) -> None:

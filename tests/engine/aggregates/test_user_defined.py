@@ -66,6 +66,7 @@ def build(shape: str) -> Any:
     return lambda stream: eval("stream" + shape, {"stream": stream, "col": col})(**MINE)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("law", (laws.matches_the_reference, laws.batches_change_nothing))
 @settings(STEADY, max_examples=8)
@@ -75,6 +76,7 @@ def test_mine_is_as_the_built_in(shape: str, law: laws.Law, facts: list[Event]) 
         check_operator(build(shape), facts, reference=Query((shape + BUILT_IN,)).reference, laws=[law])
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("shape", SHAPES[3:])
 def test_every_tier_gives_the_same(shape: str) -> None:
     rows = {"at": [0, 1, 5, 7, 12], "key": ["a", "b", "a", "a", "b"], "x": [3, -4, 5, None, 2],

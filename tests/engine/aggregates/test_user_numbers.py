@@ -62,7 +62,7 @@ ALIKE = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("case", ALIKE)
 def test_every_tier_says_what_python_says(case: str) -> None:
     mine, values, right = ALIKE[case]
@@ -88,7 +88,7 @@ FAILS = {
 }
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(9)
 @pytest.mark.parametrize("case", FAILS)
 def test_every_tier_fails_alike_and_names_function_and_line(case: str) -> None:
     mine, values, message = FAILS[case]

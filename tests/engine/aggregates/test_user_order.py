@@ -57,6 +57,7 @@ def test_a_group_that_lost_rows_is_computed_in_order(aggregate: Any, made: Any) 
                                        (1 * 31 + 2) * 31 + 3 if aggregate is number else 1 * 31 + 3, 2 * 31 + 3]
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", WINDOWS)
 def test_rows_are_accumulated_in_the_order_of_their_start(name: str) -> None:
     window = WINDOWS[name]

@@ -71,6 +71,7 @@ ANSWERS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])
 @pytest.mark.parametrize("case", ANSWERS)
 def test_windows_in_every_tier(case: str, name: Any) -> None:
@@ -134,6 +135,7 @@ def rows(table: pa.Table) -> list[str]:
     return sorted(map(str, table.to_pylist()))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("window", queries(row_by_row(), weighted(col.x, col.w)))
 @pytest.mark.parametrize("case", EVERYWHERE)
 def test_a_run_resumes_from_its_checkpoint(case: str, window: str, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def expected(left: dict[str, list[int | None]], right: dict[str, list[int | None
     return sorted(found)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("points", [(), (0,), (1,), (0, 1)], ids=["intervals", "points left", "points right", "points"])
 @pytest.mark.parametrize("size", [1, 7, 90, ROWS])
 @pytest.mark.parametrize("how", ["interpreted", "primitives"])

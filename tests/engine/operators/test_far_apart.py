@@ -32,6 +32,7 @@ def nearest(left: int, right: list[int], direction: str, tolerance: int | None) 
     return min(fits, key=lambda each: (abs(left - each), each), default=None)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("direction", "tolerance"), [
     ("backward", None),
     *((way, ticks) for way in ("backward", "forward", "nearest") for ticks in (0, 3, FAR, FAR + 2, INF - 1))])

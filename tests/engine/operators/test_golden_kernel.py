@@ -74,6 +74,7 @@ def test_generated_text_is_as_reviewed(name: str) -> None:
         assert len(kernel.splitlines()) <= 80
 
 
+@pytest.mark.long
 def test_whatever_the_bench_runs_on_periodic_streams_is_at_most_eighty_lines() -> None:
     # So many rows that the middle of a stream, where no event is missing, gets a text of its own.
     x, kind = np.linspace(-50, 50, 60_000, dtype=np.float32), np.arange(60_000) % 3

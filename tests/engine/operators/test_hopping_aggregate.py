@@ -52,6 +52,7 @@ def _answer(stream: wb.Stream, **how: int) -> list[tuple[int, ...]]:
     return sorted((row["start"], row["k"], row["a"], row["hi"], row["total"], row["n"]) for row in found)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("size", "hop", "offset"), [(10, 5, 0), (12, 2, 1), (7, 1, 0), (60, 20, 7), (200, 4, 3)])
 @pytest.mark.parametrize("seed", range(4))

@@ -59,6 +59,7 @@ def asked(rows: pa.Table, windows: Callable[[wb.Stream], wb.Stream], batch_rows:
                                                 top=wb.max(col.x)).at_latencies(*LATENCIES)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("batch_rows", [7, 300, 10_000])
 @pytest.mark.parametrize("most_in_pages", [64, 1 << 20], ids=["cells", "pages"])
 @pytest.mark.parametrize("keys", [1, 30, 900])

@@ -38,6 +38,7 @@ GUARDED = {
 }
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("where", ["in the query", "in the aggregate"])
 @pytest.mark.parametrize("window", ["tumbling", "sliding", "of keys"])
 @pytest.mark.parametrize("name", ["interpreted", "primitives", "fused"])

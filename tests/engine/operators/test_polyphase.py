@@ -47,6 +47,7 @@ def facts(keys: str) -> list[Event]:
             for n in range(-400, 1_600) for key in keys if n % (911 if key == "a" else 537)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("period", [1, 3, 4])
 def test_the_oracle_agrees(period: int) -> None:
     rows = [event for event in facts("a") if event[0] < 1_000]

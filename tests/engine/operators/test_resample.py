@@ -137,6 +137,7 @@ def test_what_is_resampled_is_periodic_and_runs_in_a_loop() -> None:
     assert last["m"] == pytest.approx(sum(range(last["start"] - 90, last["start"] + 1, 10)) / 10)
 
 
+@pytest.mark.long
 def test_a_long_gap_comes_in_portions() -> None:
     stream = signal([0, 2_000_000, 2_000_001])
     table = stream.resample(1, how="linear", limit=3_000_000).collect()

@@ -26,6 +26,7 @@ def times(density: str) -> Any:
     return np.sort(chance.integers(0, ROWS * (2 if density == "sparse" else 40), ROWS))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", ["interpreted", "primitives"])
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("density", ["one a tick", "sparse", "very sparse"])

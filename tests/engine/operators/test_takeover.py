@@ -71,6 +71,7 @@ def run(query: wb.Stream, tiers: tuple[str, ...]) -> list[dict[str, object]]:
     return sorted(rows, key=lambda row: [str(value) for value in row.values()])
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", QUERIES)
 def test_changing_tiers_changes_nothing(name: str) -> None:
     expected = run(QUERIES[name], ("interpreted",))

@@ -65,6 +65,7 @@ def test_changed_lifetimes_are_no_windows_of_a_whole_log() -> None:
         log().tumbling_window(wb.WHOLE).set_duration(3).aggregate(a=wb.window_start())
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("size", range(1, 14))
 @pytest.mark.parametrize("hop", [1, 3, 4, 9])
 def test_every_window_that_has_an_event_has_one_row(size: int, hop: int) -> None:

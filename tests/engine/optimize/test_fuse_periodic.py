@@ -125,7 +125,7 @@ def both(name: str, times: np.ndarray[Any, Any]) -> tuple[Stream, Stream]:
     return QUERIES[name](log.assume(non_overlapping=True)), QUERIES[name](log)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("block", [3, 64, 65_536])
 @pytest.mark.parametrize("times", TIMES)
 @pytest.mark.parametrize("name", QUERIES)

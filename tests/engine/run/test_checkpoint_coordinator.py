@@ -296,6 +296,7 @@ def test_what_was_mistaken_is_said_in_words(call: Any, what: str) -> None:
         call()
 
 
+@pytest.mark.long
 @pytest.mark.redis
 @pytest.mark.postgres
 @pytest.mark.fault("synthetic", "process killed")

@@ -48,7 +48,7 @@ def rows(table: pa.Table) -> list[tuple[object, ...]]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
-@pytest.mark.share(5)
+@pytest.mark.share(10)
 @pytest.mark.parametrize("threads", [2, 5])
 @pytest.mark.parametrize("by", KEYS)
 @pytest.mark.parametrize("name", CUT)

@@ -34,6 +34,7 @@ def chain(step: Step, log: Stream = LOG, steps: int = STEPS) -> Stream:
     return log
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("step", STEP.values(), ids=STEP)
 def test_a_long_chain_is_printed_and_runs(step: Step) -> None:
     query = chain(step)

@@ -35,13 +35,13 @@ def test_rows_are_counted_by_operator() -> None:
     assert found["aggregate(n=count()) in windows of 1000"]["rows_out"] == counts
 
 
-@pytest.mark.flaky(reruns=2)  # failed once on a busy machine, for a reason not found yet
 def test_all_of_the_time_is_somewhere() -> None:
     spent = log().group_by("k").tumbling_window(1_000).aggregate(total=wb.sum(col.x)).profile()
     operators = sum(spent.operators["seconds"].to_pylist())
     assert spent.seconds == pytest.approx(operators + spent.compiling + spent.reading)
-    assert 0 < sum(spent.kernels["seconds"].to_pylist()) < operators
-    assert "step" in spent.kernels["kernel"].to_pylist()
+    # the reader asks a kernel too, where the gaps between its rows are
+    assert 0 < sum(spent.kernels["seconds"].to_pylist()) < operators + spent.reading
+    assert {"step", "steps"} <= set(spent.kernels["kernel"].to_pylist())
 
 
 def test_nobody_is_charged_for_the_compiler() -> None:

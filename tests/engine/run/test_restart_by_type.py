@@ -109,7 +109,7 @@ NO_AGGREGATE_OF = {"null", "dictionary of nulls"}
 OF_VALUES = {"values", "collected", "distinct values"}
 
 
-@pytest.mark.share(10)
+@pytest.mark.share(20)
 @pytest.mark.parametrize(("operator", "key"), [(operator, key) for operator in OPERATORS for key in KEYS
                                                if operator not in OF_VALUES or key not in NO_AGGREGATE_OF])
 def test_a_restart_changes_nothing(operator: str, key: str, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def rows(table: pa.Table) -> list[tuple[object, ...]]:
     return sorted(zip(*(column.to_pylist() for column in table.columns), strict=True), key=repr)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(6)
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("name", CUT)
 def test_a_query_whose_lifetimes_are_bounded_is_cut(name: str, threads: int) -> None:

@@ -78,6 +78,7 @@ def test_a_range_of_time_is_read_first_and_finishing_reads_the_rest(computed: Da
         cached.unpersist()
 
 
+@pytest.mark.long
 def test_it_resumes_elsewhere_where_several_partitions_are_one_block(spark: SparkSession, tmp_path: Path) -> None:
     cached = spark.range(0, 4_000, 1, 40).selectExpr(
         "timestamp_millis(id * 60000) as at", "id % 5 as key", "rand(5) as ms").cache()

@@ -71,6 +71,7 @@ def of_spark(spark: SparkSession, path: Path) -> Stream:
     return wb.from_spark(spark.read.parquet(str(path)).repartition(3), time="at")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_dataframe_is_exchanged_by_ranges_of_time(spark: SparkSession, path: Path, name: str) -> None:
     here = QUERIES[name](wb.from_arrow(table(), time="at")).collect()

@@ -287,6 +287,7 @@ def test_the_first_rows_come_early_and_closing_cancels_the_job(spark: SparkSessi
     assert jobs(spark) == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("first", "carried", "filtered"), [
     ("text", False, False), ("number", False, True), ("number", True, False), ("text", True, True)])
 def test_a_column_that_is_text_in_one_file_and_a_number_in_another(spark: SparkSession, tmp_path: Path, first: str,

@@ -84,6 +84,7 @@ def test_keys(spark: SparkSession, frames: tuple[DataFrame, DataFrame], name: st
     assert found.num_rows > 50
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_one_signal(spark: SparkSession, frames: tuple[DataFrame, DataFrame], name: str) -> None:
     way, build = OF_ONE[name]
@@ -114,6 +115,7 @@ def blocks(table: pa.Table) -> pa.Table:
     return pa.table({"at": found["start"], "x": pa.array([x["samples"] for x in found["x"].to_pylist()])})
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_table_of_blocks(spark: SparkSession, name: str) -> None:
     way, build = OF_ONE[name]

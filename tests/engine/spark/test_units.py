@@ -17,6 +17,7 @@ UNITS = [("s", "us"), ("ms", "s"), ("us", "ns")]
 FEW = ("full join", "as-of join", "anti-join", "union", "windows, then a join")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("meeting", FEW)
 @pytest.mark.parametrize("exchange", [None, "key", "order"])
 def test_on_spark_as_here(spark: SparkSession, meeting: str, exchange: str | None) -> None:

@@ -119,6 +119,7 @@ WANTED: dict[str, tuple[dict[str, Any], Any]] = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", WANTED)
 @pytest.mark.parametrize("direct", [True, False], ids=["files", "a job"])
 def test_only_some_rows(frame: DataFrame, name: str, *, direct: bool) -> None:

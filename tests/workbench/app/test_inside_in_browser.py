@@ -135,6 +135,7 @@ def events(page: Page, name: str, wanted: Callable[[str], bool]) -> str:
     return card(page, name).evaluate(ALL_TEXT)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("name", "glyph", "column"), (
     ("Heat", "Quad", "state"), ("Points", "Scatter", "x"), ("Bars", "HBar", "words"), ("Lines", "Scatter", "words")))
 def test_a_mark_says_what_it_is_and_a_click_shows_what_it_is_made_of(page: Page, tmp_path: Path, name: str, glyph: str,
@@ -153,6 +154,7 @@ def test_a_mark_says_what_it_is_and_a_click_shows_what_it_is_made_of(page: Page,
     card(page, name).get_by_text("valid from").wait_for(state="detached")
 
 
+@pytest.mark.long
 def test_rows_of_a_table_are_reached_by_keyboard(page: Page) -> None:
     row = card(page, "Table").locator("tr[data-mark] button").nth(2)
     row.focus()
@@ -167,6 +169,7 @@ def test_rows_of_a_table_are_reached_by_keyboard(page: Page) -> None:
     fold(page, "Table", "▾ Source events").click()
 
 
+@pytest.mark.long
 def test_the_plan_folds_out_by_keyboard_and_moves(page: Page, tmp_path: Path) -> None:
     fold(page, "Lines", "▸ Plan").focus()
     page.keyboard.press("Enter")
@@ -199,6 +202,7 @@ def test_every_control_is_reached_with_tab_and_has_a_name(page: Page) -> None:
             "▸ Plan", "Seek in the replay", "Reorder latency"} <= names
 
 
+@pytest.mark.long
 def test_the_latency_is_moved_with_arrows_for_all_views(page: Page, server: Server, tmp_path: Path) -> None:
     fold(page, "Lines", "▸ Lateness").click()
     events(page, "Lines", lambda text: "events are late" in text and "none" in text)
@@ -232,6 +236,7 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
     assert [bar.name for bar in server.shared.feeds["Bars"].picture.bars] != stale
 
 
+@pytest.mark.long
 def test_points_are_drawn_again_where_the_reader_moves_to(page: Page) -> None:
     mark(page, "Scatter", "x")
     box = card(page, "Points").locator(".bk-Figure").first.bounding_box()

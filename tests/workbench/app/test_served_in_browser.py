@@ -214,6 +214,7 @@ def test_a_short_chart_has_a_range_of_its_own_until_it_fills_a_quarter_of_the_lo
         assert page.evaluate(alike)
 
 
+@pytest.mark.long
 def test_points_are_counted_again_where_a_reader_moves(open_page: Open, tmp_path: Path) -> None:
     with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
         page = open_page(server.exposure.url)
@@ -237,6 +238,7 @@ def test_points_are_counted_again_where_a_reader_moves(open_page: Open, tmp_path
         assert page.problems == []
 
 
+@pytest.mark.long
 def test_a_drag_that_begins_slowly_pans_and_points_are_counted_while_it_lasts(open_page: Open) -> None:
     """Bokeh took it for a press, and sent the range of the chart only when the button was released."""
     with served(Dashboard("Points", {"delays": LOG.view(kind="density", y="delay")})) as server:
@@ -255,6 +257,7 @@ def test_a_drag_that_begins_slowly_pans_and_points_are_counted_while_it_lasts(op
         assert page.problems == []
 
 
+@pytest.mark.long
 def test_who_may_steer_steers_for_all(open_page: Open, tmp_path: Path) -> None:
     with served(BOARD, control=True) as server:
         page, other = open_page(server.exposure.url), open_page(server.exposure.url)
@@ -286,6 +289,7 @@ PAINT_AGAIN = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_a_redraw_writes_down_nothing_that_is_as_it_was(server: Server, open_page: Open) -> None:
     """The position of each part of a chart was written again, and the style of the whole page recomputed for it."""
     page = open_page(server.exposure.url)
@@ -320,6 +324,7 @@ def test_without_the_token_a_page_says_what_it_needs(server: Server, open_page: 
     picture(page, "served-refused", tmp_path)
 
 
+@pytest.mark.long
 def test_the_command_serves_a_script_and_a_page_says_when_it_has_ended(open_page: Open, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text('''
 # %% [markdown]

@@ -112,6 +112,7 @@ def test_a_reader_zooms_and_pans_while_samples_come(chromium: Browser, tmp_path:
         assert page.problems == []
 
 
+@pytest.mark.long
 def test_a_dragged_stretch_is_heard_saved_and_shows_its_events(chromium: Browser, tmp_path: Path) -> None:
     stream = talk(20)
     hits = stream.where(col.left > 2_500).tumbling_window("1s").aggregate(n=wb.count())
@@ -147,6 +148,7 @@ def test_a_dragged_stretch_is_heard_saved_and_shows_its_events(chromium: Browser
         assert page.problems == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_spectrogram_shows_a_sample_of_frames_and_then_all(chromium: Browser, width: int, scheme: str,
                                                              tmp_path: Path) -> None:
@@ -166,6 +168,7 @@ def test_a_spectrogram_shows_a_sample_of_frames_and_then_all(chromium: Browser, 
         assert page.problems == []
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_signal_has_its_gap_its_provisional_end_and_its_events(chromium: Browser, width: int, scheme: str,
                                                                  tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ def seen(page: Page) -> dict[str, Any]:
     return page.evaluate(DRAWN)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
 def test_windows_are_counted_and_provisional_ones_dashed(chromium: Browser, width: int, scheme: str,
                                                          tmp_path: Path) -> None:
@@ -81,6 +82,7 @@ def test_windows_are_counted_and_provisional_ones_dashed(chromium: Browser, widt
         assert page.problems == []
 
 
+@pytest.mark.long
 def test_a_triggered_scope_is_zoomed_while_it_streams_and_paused(chromium: Browser, tmp_path: Path) -> None:
     with served(board(8), control=True) as server:
         page = opened(chromium, server.exposure.url)
@@ -104,6 +106,7 @@ def test_a_triggered_scope_is_zoomed_while_it_streams_and_paused(chromium: Brows
         assert page.problems == []
 
 
+@pytest.mark.long
 def test_a_click_on_a_window_shows_the_source_events_of_its_trigger(chromium: Browser) -> None:
     short = LOG.between("2024-05-01", "2024-05-01T00:00:20").select("left", "right").assume(
         rate=RATE, phase="2024-05-01")

@@ -31,6 +31,7 @@ def chromium() -> Iterator[Browser]:
         yield opened
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("width", "scheme", "control"), [(1280, "light", False), (390, "dark", True)])
 def test_a_zoomed_line_of_a_dashboard_has_a_value_for_each_pixel(chromium: Browser, tmp_path: Path, width: int,
                                                                  scheme: str, control: bool) -> None:

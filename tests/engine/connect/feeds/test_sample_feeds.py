@@ -211,6 +211,7 @@ raise run.error
 """
 
 
+@pytest.mark.long
 @pytest.mark.fault("tail", "process killed")
 def test_a_growing_file_of_blocks_is_read_once_by_runs_that_are_killed(tmp_path: Path):
     (tmp_path / "blocks.jsonl").touch()

@@ -150,6 +150,7 @@ def prefix(seen: list[int], rows: pa.Table) -> bool:
     return seen == rows["x"].to_pylist()[: len(seen)]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long if seed < 3 else pytest.mark.soak)
                                       for seed in range(1, 8))])
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # files that are open when it ends
@@ -177,6 +178,7 @@ def test_each_row_is_seen_once_whenever_a_sink_is_killed(target: Target, seed: i
     assert target.seen() == rows["x"].to_pylist()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("most_rows", [2, 9, 100, ROWS + 1])
 def test_batching_does_not_change_what_is_written(target: Target, most_rows: int) -> None:
     sink = target.make()
@@ -185,6 +187,7 @@ def test_batching_does_not_change_what_is_written(target: Target, most_rows: int
     assert target.seen() == table()["x"].to_pylist()
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failed_write_leaves_nothing_half_written(kind: str, tmp_path: Path) -> None:
     """A limit on the size of files stands for a disk that is full."""

@@ -145,6 +145,7 @@ print("finished")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["audio", "blocks"])
 def test_a_killed_run_resumes_and_each_sample_is_there_once(tmp_path: Path, kind):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path), kind]
