@@ -50,7 +50,7 @@ def few_rows(chance: np.random.Generator) -> np.ndarray[Any, Any]:
     return x
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("asked", (SUMS, RATIO), ids=("sums", "ratio"))
 @pytest.mark.parametrize("data", (incident, burst, one_row, few_rows))
 def test_intervals_of_bursts_hold_or_are_not_given(data: Any, asked: Any) -> None:
@@ -116,6 +116,7 @@ ROUTES: dict[str, Callable[[wb.Stream], wb.Stream]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.share(2)
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("data", (incident, few_rows))

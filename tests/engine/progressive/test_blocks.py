@@ -17,7 +17,7 @@ from whimbrel import col
 from whimbrel.connect.files.parquet_files import ParquetFiles
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(4)
 @pytest.mark.parametrize("stored", ("in memory", "in files"))
 @pytest.mark.parametrize("query", sorted(QUERIES))
 def test_a_first_answer_waits_for_a_part_of_a_large_block(query: str, stored: str, tmp_path: Path,

@@ -47,6 +47,7 @@ def stored(low: Stream) -> Stream:
     return wb.from_arrow(low.collect(), time="start", end="end", name="stored")
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("law", [laws.matches_the_reference, laws.batches_change_nothing,
                                  laws.disorder_changes_nothing, laws.nulls_propagate, laws.empty_input_is_safe],
                          ids=lambda law: law.__name__)

@@ -42,6 +42,7 @@ LOSSES = wb.aggregate(init=(0.0, 0), name="losses", result=lambda s: math.sqrt(s
                       accumulate=lambda s, x: (s[0] + x * x, s[1] + 1) if x < 0 else (s[0], s[1] + 1))
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("rows", [1, 7, 50])
 def test_a_function_without_merge_is_that_of_each_window(rows: int) -> None:
     found = _values(_log().select(z=LOSSES(col.x).past(rows=rows)))
@@ -54,6 +55,7 @@ def test_a_function_without_merge_is_per_key() -> None:
     assert found == pytest.approx([_losses(list(each)) for each in own], rel=1e-12)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("aggregate", "of"), [(wb.std, np.std), (wb.var, np.var)])
 @pytest.mark.parametrize("whole", [False, True])
 def test_deviations_of_few_rows_are_of_two_passes(aggregate: Callable[..., Any], of: Callable[..., Any], whole: bool,

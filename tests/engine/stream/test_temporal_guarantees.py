@@ -108,6 +108,7 @@ def test_the_lineage_of_a_window_is_not_the_whole_log(name: str) -> None:
     assert 0 < sum(origin.events.num_rows for origin in found.origins) < ROWS / 4
 
 
+@pytest.mark.share(4)
 @EACH
 @pytest.mark.parametrize("read", [1, 500, ROWS - 1])
 def test_a_run_that_is_restored_goes_on_as_if_nothing_had_been(name: str, read: int, tmp_path: Path) -> None:
@@ -135,6 +136,7 @@ SAMPLED: dict[str, Callable[[Stream], Stream]] = {
 }
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("name", SAMPLED)
 def test_ranges_of_time_are_sampled(name: str) -> None:
     """An estimate of windows over temporal values comes from some ranges of time, with an interval that holds."""
