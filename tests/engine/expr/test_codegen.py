@@ -189,6 +189,7 @@ COMPILED = [
 ]
 
 
+@pytest.mark.share(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("expr", COMPILED, ids=repr)
 def test_compiled_is_as_evaluated(expr):

@@ -54,6 +54,7 @@ def test_floors_never_go_back(zone: str, change: int, step: str) -> None:
     assert floored(again, zone, step) == found, "a floor is its own floor"
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("zone", "change"), CASES)
 @pytest.mark.parametrize("step", ["1mo", "1w", "1d", "6h", "1h", "15m"])
 def test_ceil_and_round_are_the_next_floor_and_the_nearest(zone: str, change: int, step: str) -> None:

@@ -105,6 +105,7 @@ def test_functions_of_time(name: str) -> None:
     assert check(TIMES[name], values(draw)) == (name not in ("hour", "weekday", "local hour"))
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("zone", "day", "back"), [
     ("Europe/Berlin", 20_022, 3_600), ("Australia/Lord_Howe", 19_819, 3_600), ("America/Goose_Bay", 6_877, 7_200),
     ("Pacific/Kwajalein", -93, 82_800)])

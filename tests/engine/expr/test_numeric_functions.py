@@ -271,6 +271,7 @@ def test_loops_have_the_same_bits_in_every_tier() -> None:
             assert np.array_equal(*(bits(each[name].to_numpy()) for each in found.values())), name
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_cached_machine_code_finds_the_functions_again(tmp_path) -> None:
     script = ("import numpy as np, whimbrel as wb\nfrom whimbrel.kernels.compile import tier\n"

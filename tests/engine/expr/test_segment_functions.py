@@ -74,6 +74,7 @@ def test_functions_are_those_of_numpy_and_scipy(dtype: type) -> None:
                                    atol=close * 100, err_msg=name)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bits_do_not_depend_on_blocks(name: str) -> None:
     expr, _ = FUNCTIONS[name]

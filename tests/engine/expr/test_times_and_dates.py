@@ -30,6 +30,7 @@ def kept(condition: Any, by: str, **columns: Any) -> list[int]:
         return log.where(condition).select("n").collect()["n"].to_pylist()
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize(("zone", "day", "unit", "by"), [
     *((zone, day, unit, "interpreted") for zone in (None, "UTC", "America/Havana")
       for day in (date(2024, 3, 10), date(2024, 11, 3), date(2024, 7, 1)) for unit in UNITS),

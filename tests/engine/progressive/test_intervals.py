@@ -293,7 +293,7 @@ FAR = {
 }
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("data", FAR)
 def test_values_far_from_0_have_intervals_that_hold(data: str) -> None:
     """A sum over an estimated number of rows that was rounded is off by more than values differ; and of values that lie

@@ -84,6 +84,7 @@ def by_key(table: pa.Table) -> dict[Any, dict[str, Any]]:
     return {(row["start"], row.get("k")): row for row in table.to_pylist()}
 
 
+@pytest.mark.share(8)
 @pytest.mark.parametrize("keys", ((), ("k",)), ids=("all", "groups"))
 @pytest.mark.parametrize("kind", ("jitter", "outages"))
 def test_intervals_of_a_feed_hold_at_all_updates_together(kind: str, keys: tuple[str, ...]) -> None:

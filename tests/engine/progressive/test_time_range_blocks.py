@@ -98,7 +98,7 @@ def rows(table: pa.Table) -> list[tuple[Any, ...]]:
                    for row in table.to_pylist()), key=repr)
 
 
-@pytest.mark.share(3)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("source", ("memory", "files", "few row groups"))
 @pytest.mark.parametrize("query", sorted(QUERIES))
 def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], query: str, source: str,
