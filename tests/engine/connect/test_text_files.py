@@ -426,3 +426,21 @@ def test_texts_that_are_null_can_be_named(tmp_path: Path) -> None:
     assert wb.dead_letters(log).collect()["line"].to_pylist() == [4, 6, 7]
     with pytest.raises(PlanError, match="null_values must be a list of texts, got '-'"):
         wb.read_csv(file, time="at", null_values="-")
+
+
+@pytest.mark.parametrize("names", [None, ["at", "x"]])
+def test_lines_before_the_header_are_skipped(tmp_path: Path, names: list[str] | None) -> None:
+    header = "" if names else "\nat,x\n"
+    file = written(tmp_path / "log.csv", f'A title, of "two\n\nlines\n{header}1,1\n2,two\n3,3\n')
+    log = wb.read_csv(file, time="at", skip_rows=3, column_names=names, schema={"x": "int64"})
+    assert rows(log, "at", "x") == [{"at": 1, "x": 1}, {"at": 3, "x": 3}]
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [5 if names else 7]
+
+
+def test_skipped_lines_are_checked(tmp_path: Path) -> None:
+    file = written(tmp_path / "log.csv", "at,x\n1,1\n")
+    with pytest.raises(SourceError, match="it has no header line after 5 lines"):
+        wb.read_csv(file, time="at", skip_rows=5)
+    for skip_rows in (-1, 1.0, True, None):
+        with pytest.raises(PlanError, match="skip_rows must be an integer of at least 0"):
+            wb.read_csv(file, time="at", skip_rows=skip_rows)

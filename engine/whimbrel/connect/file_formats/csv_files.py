@@ -54,6 +54,8 @@ class CsvFiles(FileFormat):
     by_ending : bool
         Whether a tab is the delimiter of ``.tsv`` files.
     encoding : str
+    skip_rows : int
+        Number of lines before the header.
     """
 
     title = "CSV"
@@ -61,9 +63,9 @@ class CsvFiles(FileFormat):
     text_for_all = True
 
     def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema, *, by_ending: bool,
-                 encoding: str = UTF_8) -> None:
+                 encoding: str = UTF_8, skip_rows: int = 0) -> None:
         self._dialect, self._names, self._given, self._by_ending = dialect, names, given, by_ending
-        self._encoding = encoding
+        self._encoding, self._skip_rows = encoding, skip_rows
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}}, and time_format= unless times are in ISO 8601. '
@@ -91,14 +93,14 @@ class CsvFiles(FileFormat):
                 report: Report) -> Iterator[pa.RecordBatch]:
         dialect = self._of(file)
         lines: _CsvLines | None = None
-        left, line = b"", 1
+        begun, left, line = b"", b"", 1
         for number, block in text_blocks(file, report, encoding=self._encoding):
             text = block
             if lines is None:
-                if not block.strip():
+                begun += block
+                if not self._after_skipped(begun).strip():
                     continue
-                names, line, text = self._begun(block, dialect)
-                line += number - 1
+                names, line, text = self._begun(begun, dialect)
                 lines = _CsvLines(names, dialect)
             elif not left:
                 line = number
@@ -112,14 +114,14 @@ class CsvFiles(FileFormat):
 
     def _begun(self, text: bytes, dialect: CsvDialect) -> tuple[list[str], int, bytes]:
         """Names of the columns, the number of the first line after the header, and the text from there on."""
+        number, first, text = 1 + self._skip_rows, 0, self._after_skipped(text)
         if self._names is not None:
-            return list(self._names), 1, text
-        number, first = 1, 0
+            return list(self._names), number, text
         while first < len(text) and not text[first : text.index(b"\n", first)].strip():
             first = text.index(b"\n", first) + 1
             number += 1
         if first == len(text):
-            raise UnreadableError("it has no header line")
+            raise UnreadableError("it has no header line" + f" after {self._skip_rows} lines" * (self._skip_rows > 0))
         end = text.index(b"\n", first)
         header = text[first:end].removesuffix(b"\r")
         if not is_utf8(header):
@@ -134,6 +136,10 @@ class CsvFiles(FileFormat):
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
         return names, number + 1, text[end + 1:]
+
+    def _after_skipped(self, text: bytes) -> bytes:
+        parts = text.split(b"\n", self._skip_rows)
+        return parts[-1] if len(parts) > self._skip_rows else b""
 
     def _of(self, file: DataFile) -> CsvDialect:
         has_tabs = self._by_ending and file.name.endswith(_WITH_TABS)
