@@ -454,6 +454,7 @@ def _row(cost: QueryCost) -> dict[str, Any]:
 
 _METRICS = pa.schema([
     ("query", pa.string()), ("state", pa.string()), ("reads", pa.string()), ("rows_in", pa.int64()),
-    ("rows", pa.int64()), ("seconds", pa.float64()), ("ns_per_row", pa.float64()), ("buffered_rows", pa.int64()),
+    ("rows", pa.int64()), ("seconds", pa.float64()), ("shared_seconds", pa.float64()),
+    ("ns_per_row", pa.float64()), ("buffered_rows", pa.int64()),
     ("buffered_bytes", pa.int64()), ("steps", pa.int64()), ("shared_steps", pa.int64()), ("since", pa.string()),
     ("parameters", pa.string()), ("error", pa.string())])

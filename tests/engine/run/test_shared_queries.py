@@ -280,3 +280,25 @@ def test_budgets_parameters_and_failing_conditions_stay_outside() -> None:
     assert desk["budget"].table.equals(desk["shared"].table)
     assert "shared aggregate(count())" in desk.explain()
     assert {row.rows_in for row in desk.cost.queries} == {9}
+
+
+def test_costs_have_own_steps_and_the_part_of_shared_ones() -> None:
+    log = wb.from_arrow({"at": range(90), "x": range(90)}, time="at", name="events")
+    desk = wb.desk(log)
+    for name, least in (("one", 3), ("other", 5), ("same", 5)):
+        desk.add(name, log.where(col.x > least).tumbling_window(5).aggregate(n=wb.count()).where(col.n > 1))
+    desk.add("alone", log.where(col.x * 2 > 3))
+    desk.run()
+    cost = desk.cost
+    one, other, same, alone = cost.queries
+    assert one.steps == other.steps == same.steps > one.shared_steps > 0
+    assert other.shared_steps == same.shared_steps == other.steps
+    assert one.shared_seconds is not None
+    assert 0 < one.shared_seconds < one.seconds
+    assert other.shared_seconds == pytest.approx(other.seconds)
+    assert sum(each.seconds for each in cost.queries) == pytest.approx(cost.seconds)
+    once = [each.steps - each.shared_steps for each in (one, alone)]
+    assert cost.steps == sum(once) + other.steps
+    assert cost.shared_steps == other.steps
+    desk.remove("same")
+    assert desk.cost.queries[1].shared_steps == one.shared_steps

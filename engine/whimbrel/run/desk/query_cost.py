@@ -9,6 +9,7 @@ from typing import Any
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
 from whimbrel.run.desk.desk_session import DeskSession
+from whimbrel.run.desk.sharing.shared_query import SharedQuery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +27,13 @@ class QueryCost:
         Rows that it has read since the desk was made, and its settled rows.
     seconds : float
         Seconds of work since the desk was made. The time of a shared step is divided by the number of its queries.
+    shared_seconds : float or None
+        Its part of the time of shared steps; the other seconds are of steps that only it uses. None once it has failed
+        or was stopped.
     buffered_rows, buffered_bytes : int
         Rows that its steps buffer, and bytes of these and of its result. A shared step counts for each query.
     steps, shared_steps : int
-        Steps of its plan, and those of them that other queries use, too.
+        Steps of its plan, also those after a shared aggregate, and those of them that other queries use, too.
     since : dict of str to int
         By source, the time from which it reads rows.
     parameters : dict of str to value
@@ -44,6 +48,7 @@ class QueryCost:
     rows_in: int
     rows: int
     seconds: float
+    shared_seconds: float | None
     buffered_rows: int
     buffered_bytes: int
     steps: int
@@ -89,25 +94,51 @@ def desk_cost(session: DeskSession) -> DeskCost:
     """What a desk and its queries cost now."""
     pipeline = session.pipeline
     going = [query for query in session.queries.values() if query.state in ("running", "finished")]
-    alike = Counter(query.number for query in going)
-    users = Counter(number for query in going for number in pipeline.needs[query.number])
-    queries = tuple(_cost(session, query, users, alike[query.number]) for query in session.queries.values())
-    used = sorted(users)
+    users = _Users(Counter(query.number for query in going),
+                   Counter(number for query in going for number in pipeline.needs[query.number]),
+                   Counter(query.shared for query in going if query.shared is not None))
+    queries = tuple(_cost(session, query, users) for query in session.queries.values())
+    used = sorted(users.of_step)
     templates = {text for number in used for text in pipeline.kernels[number].sources}
+    templates.update(text for shared in users.of_rest for kernel in shared.kernels for text in kernel.sources)
     return DeskCost(queries=queries, rows=session.reader.rows if session.began else 0,
-                    seconds=sum(pipeline.work[number].seconds for number in {*used, *pipeline.entries}),
-                    steps=len(used), shared_steps=sum(users[number] > 1 for number in used), templates=len(templates))
+                    seconds=sum(pipeline.work[number].seconds for number in {*used, *pipeline.entries})
+                    + sum(shared.seconds for shared in users.of_rest),
+                    steps=len(used) + sum(shared.steps for shared in users.of_rest),
+                    shared_steps=sum(users.of_step[number] > 1 for number in used)
+                    + sum(shared.steps for shared, count in users.of_rest.items() if count > 1),
+                    templates=len(templates))
 
 
-def _cost(session: DeskSession, query: DeskQuery, users: Counter[int], alike: int) -> QueryCost:
+@dataclass(frozen=True, slots=True)
+class _Users:
+    """How many queries use a plan, a step of the pipeline, and the steps after a shared aggregate."""
+
+    of_plan: Counter[int]
+    of_step: Counter[int]
+    of_rest: Counter[SharedQuery]
+
+
+def _cost(session: DeskSession, query: DeskQuery, users: _Users) -> QueryCost:
     going = query.state in ("running", "finished")
     needs = session.pipeline.needs[query.number] if going else frozenset[int]()
+    own = {number for number in needs if users.of_step[number] == 1}
+    rest = query.shared if going else None
+    steps, own_steps = len(needs), len(own)
+    if rest is not None:
+        steps += rest.steps
+        own_steps += rest.steps if users.of_rest[rest] == 1 else 0
     buffered_rows, buffered_bytes = session.buffered(query)
     waits = "" if query.sink is None else query.sink.last_error
+    rows = query.rows  # runs the steps that wait until somebody asks
+    seconds = session.seconds(query, users.of_plan[query.number]) if query.last is None else query.last_seconds
+    own_seconds = sum(session.pipeline.work[number].seconds for number in own)
+    if rest is not None and users.of_rest[rest] == 1:
+        own_seconds += rest.seconds
     return QueryCost(
-        query=query.name, state=query.state, reads=query.sources, rows=query.rows,
+        query=query.name, state=query.state, reads=query.sources, rows=rows,
         rows_in=session.rows_in(query) if query.last is None else query.last_rows_in,
-        seconds=session.seconds(query, alike) if query.last is None else query.last_seconds,
-        buffered_rows=buffered_rows, buffered_bytes=buffered_bytes, steps=len(needs),
-        shared_steps=sum(users[number] > 1 for number in needs), since=query.since, parameters=query.parameters,
+        seconds=seconds, shared_seconds=max(0.0, seconds - own_seconds) if going else None,
+        buffered_rows=buffered_rows, buffered_bytes=buffered_bytes, steps=steps,
+        shared_steps=steps - own_steps, since=query.since, parameters=query.parameters,
         budget=query.budget, error=query.error.what if query.error is not None else waits or None)

@@ -34,6 +34,8 @@ class SharedQuery:
     ----------
     newest : int
         The latest start of a result row.
+    steps : int
+        Number of its own steps.
     seconds : float
         Time of its own steps.
     error : Exception or None
@@ -50,6 +52,7 @@ class SharedQuery:
         self._advanced_to = MIN_TIME
         self._pipeline: Pipeline | None = None
         self.newest = MIN_TIME
+        self.steps = sum(isinstance(node.op, Operator) for node in rest.walk())
         self.seconds = 0.0
         self.error: Exception | None = None
         self.relays: list[RelayKernel] = []
