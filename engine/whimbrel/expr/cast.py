@@ -15,6 +15,7 @@ from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.cast_types import cast_type
 from whimbrel.expr.decimals import decimal_from, from_decimal
+from whimbrel.expr.functions_of_texts import to_integers
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.strings import per_distinct
 from whimbrel.expr.type_predicates import is_plain
@@ -145,7 +146,11 @@ def _by_arrow(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
 def _parsed(array: Any, target: pa.DataType) -> Any:
     """Cast by Arrow; of texts of integers, decimal ones are read, also with a plus, as for floats."""
     if t.is_integer(target) and (t.is_string(array.type) or t.is_large_string(array.type)):
-        hexadecimal = _first(array, "^-?0[xX]")
+        if target == pa.int64() and isinstance(array, pa.Array):
+            found = to_integers(array)
+            if found.null_count == array.null_count:
+                return found
+        hexadecimal = _first(array, "^[+-]?0[xX]")
         if hexadecimal is not None:
             raise pa.ArrowInvalid(f"Failed to parse string: {hexadecimal!r} as a scalar of type {target}")
         if _first(array, "^[+]") is not None:

@@ -24,6 +24,7 @@ from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
+from whimbrel.expr.row_choice import choice
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
@@ -372,8 +373,8 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
     if first is PRESENT:
         return one
     if one.fixed:
-        valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else np.where(first, one.valid, other.valid)
-        return Value(one.type, np.where(first, one.data, other.data), valid)
+        valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else choice(first, one.valid, other.valid)
+        return Value(one.type, choice(first, one.data, other.data), valid)
     mask = Column(pa.bool_(), first).to_arrow() if isinstance(first, np.ndarray) else pa.scalar(bool(first))
     if isinstance(one.type, pa.BaseExtensionType):  # Arrow chooses among what it is stored as
         storage = (each.storage if isinstance(each, pa.ExtensionArray) else pa.scalar(each.value, one.type.storage_type)

@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from whimbrel.batch import Column, numpy_type
 from whimbrel.errors import KernelError
 from whimbrel.expr.cast import as_type
+from whimbrel.expr.functions_of_texts import to_integers
 from whimbrel.expr.nodes import Expr
 from whimbrel.expr.strings import per_distinct
 from whimbrel.expr.type_predicates import is_plain, is_text
@@ -37,8 +39,18 @@ def try_cast(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Val
             valid = valid & ~bad
         return Value(found.type, found.data, valid)
     source = Value(value.type, value.arrow()) if value.fixed else value
+    if is_text(value.type) and t.is_signed_integer(target) and not isinstance(value.data, pa.Scalar):
+        return from_arrow(per_distinct(source, lambda texts: _integers(texts, target)))
     data = per_distinct(source, lambda array: _pieces(array, target, scope, expr))
     return Value(target, data) if not is_plain(target) and not t.is_temporal(target) else from_arrow(data)
+
+
+def _integers(texts: Any, target: pa.DataType) -> Any:
+    """Integers of an array of texts; null for those that are none of the type."""
+    found = Column.from_arrow(to_integers(texts))
+    values = found.values.astype(numpy_type(target))
+    fits = found.validity() & (values == found.values)
+    return Column(target, values, None if fits.all() else fits).to_arrow()
 
 
 def _pieces(data: Any, target: pa.DataType, scope: Scope, expr: Expr) -> Any:

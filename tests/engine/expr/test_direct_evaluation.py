@@ -14,6 +14,7 @@ from whimbrel import col
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, evaluate
 from whimbrel.expr.direct_evaluation import direct_form
+from whimbrel.kernels import tier
 
 ROWS = {
     "x": pa.array([0.0, -0.0, 1.5, math.nan, math.inf, -math.inf, 3.0]),
@@ -60,3 +61,14 @@ def test_months_of_many_times_are_those_of_few(unit: str) -> None:
     assert len(ticks) > 12 * 31, "else the days are searched"
     assert evaluate(col.t.dt.floor("1mo"), of).values.tolist() == floors.tolist()
     assert evaluate(col.t.dt.ceil("1mo"), of).values.tolist() == ceils.tolist()
+
+
+def test_choices_among_many_rows_are_those_among_few() -> None:
+    cycle = [0.0, -0.0, math.nan, math.inf, -2.5, 7.0, None]
+    of = batch(x=pa.array([cycle[row % 7] for row in range(5_000)]), y=pa.array(np.arange(5_000) - 2_500.0))
+    for expr in (wb.when(col.y > col.x).then(col.x).otherwise(col.y), col.x.fill_null(-0.0), col.x.clip(-1.0, 0.0),
+                 wb.greatest(col.x, col.y), col.y.nullif(3.0)):
+        with tier("primitives"):
+            whole = evaluate(expr, of).to_arrow().to_pylist()
+            parts = [evaluate(expr, of.slice(at, at + 1_000)).to_arrow().to_pylist() for at in range(0, 5_000, 1_000)]
+        assert list(map(repr, whole)) == [repr(each) for part in parts for each in part]

@@ -1,0 +1,38 @@
+"""Choose between two values for each row, compiled or by NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from whimbrel.batch import frozen
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.rows.choose import choose_values
+
+_choose = Compiled(choose_values)
+_WORTH_COMPILING_ROWS = 4_096
+"""Rows from which on the branches that NumPy takes cost more than a call."""
+
+
+def choice(first: Any, one: Any, other: Any) -> Any:
+    """``numpy.where`` for arrays and scalars of one type, without a branch for each row.
+
+    Examples
+    --------
+    >>> choice(np.array([True, False]), np.array([1, 2]), np.int64(7)).tolist()
+    [1, 7]
+    """
+    if not isinstance(first, np.ndarray) or one.dtype != other.dtype or one.dtype.kind == "c":
+        return np.where(first, one, other)
+    if one.dtype == np.bool_:
+        return (first & one) | (~first & other)
+    if len(first) < _WORTH_COMPILING_ROWS:
+        return np.where(first, one, other)
+    words = np.dtype(f"u{one.dtype.itemsize}")
+    given = [frozen(each if each.ndim else np.full(len(first), each)).view(words) for each in (one, other)]
+    out = np.empty(len(first), one.dtype)
+    if not _choose.ready(frozen(first), *given, out.view(words)):
+        return np.where(first, one, other)
+    _choose(frozen(first), *given, out.view(words))
+    return out

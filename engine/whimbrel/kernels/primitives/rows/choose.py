@@ -1,0 +1,19 @@
+"""Choose between the values of two columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def choose_values(first: Array, one: Array, other: Array, out: Array) -> None:
+    """Write one value or the other for each row.
+
+    Both are read in each row, so that the loop has no branches.
+    """
+    for row in range(out.shape[0]):
+        value, otherwise = one[row], other[row]
+        out[row] = value if first[row] else otherwise
