@@ -78,6 +78,8 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
                      "Use PATTERN (A (B | C)+ D?)."),
     "pattern absence": ("A pattern matches rows that exist, not the absence of a row, got {text!r}.",
                         'Use log.detect(..., then=wb.absent(within="1h")), and give its result to sql() as a stream.'),
+    "pattern permutation": ("PERMUTE(...) is not part of the language.",
+                            "Write the orders as alternatives, such as PATTERN ((A B) | (B A))."),
     "no within": ("MATCH_RECOGNIZE without WITHIN would keep each begin without end.",
                   "Add WITHIN INTERVAL '1' HOUR after the pattern."),
     "within": ("WITHIN needs a positive duration.", "Use {form}."),

@@ -87,7 +87,7 @@ class _Parser:
         token = self.tokens[min(self.number, len(self.tokens) - 1)]
         if self._begins_absence():
             return _absence(token.start, token.end + 1, self.text)
-        what, hint = refusal("pattern form", text=token.text)
+        what, hint = refusal("pattern permutation" if self._calls("PERMUTE") else "pattern form", text=token.text)
         return self.text.error_at(what, token.start, token.end + 1, hint)
 
     def _begins_absence(self) -> bool:
@@ -97,11 +97,11 @@ class _Parser:
         anchor = before in ("", "(", "|")  # ^ is the begin of a partition there
         return this.upper() in ("NOT", "!", "ABSENT") or (this == "^" and not anchor) or this + after in ("[^", "?!")
 
-    def _calls_absent(self) -> bool:
-        """Whether the next part is like the function ``absent``, which would be a variable and a group."""
-        this, after = self.tokens[self.number], self.tokens[self.number + 1:self.number + 2]
-        return this.text.upper() == "ABSENT" and any(
-            each.text == "(" and each.start == this.end + 1 for each in after)
+    def _calls(self, *names: str) -> bool:
+        """Whether the next part is like a call of one of these functions, which would be a variable and a group."""
+        this, after = self.tokens[self.number:self.number + 1], self.tokens[self.number + 1:self.number + 2]
+        return any(name.text.upper() in names and each.text == "(" and each.start == name.end + 1
+                   for name, each in zip(this, after, strict=False))
 
     def _choice(self) -> RowPattern:
         parts = [self._sequence()]
@@ -122,7 +122,7 @@ class _Parser:
             part = self._choice()
             if self._next() != ")":
                 raise self._form()
-        elif self._next().isidentifier() and not self._calls_absent() and (
+        elif self._next().isidentifier() and not self._calls("ABSENT", "PERMUTE") and (
                 self.tokens[self.number].token_type not in (TokenType.STRING, TokenType.NOT)):
             part = RowVariable(self._next())
         else:
