@@ -63,6 +63,7 @@ def test_months_of_many_times_are_those_of_few(unit: str) -> None:
     assert evaluate(col.t.dt.ceil("1mo"), of).values.tolist() == ceils.tolist()
 
 
+@pytest.mark.long
 def test_choices_among_many_rows_are_those_among_few() -> None:
     cycle = [0.0, -0.0, math.nan, math.inf, -2.5, 7.0, None]
     of = batch(x=pa.array([cycle[row % 7] for row in range(5_000)]), y=pa.array(np.arange(5_000) - 2_500.0))
