@@ -11,22 +11,6 @@ A pattern is variables, groups, alternatives and quantifiers, got '^'.
                                                             ^
   hint:  Use PATTERN (A (B | C)+ D?).
 """),
-    'a permutation': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (A permute(B, C)) WITHIN 9)'), """
-PERMUTE(...) is not part of the language.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A permute(B, C)) WITHIN 9)
-                                                              ^^^^^^^
-  hint:  Write the orders as alternatives, such as PATTERN ((A B) | (B A)).
-"""),
-    'a permutation of one': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
-        'ORDER BY time MEASURES A.len AS x '
-        'PATTERN (PERMUTE(A)) WITHIN 9)'), """
-PERMUTE(...) is not part of the language.
-  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (PERMUTE(A)) WITHIN 9)
-                                                            ^^^^^^^
-  hint:  Write the orders as alternatives, such as PATTERN ((A B) | (B A)).
-"""),
     'an absence': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
         'PATTERN (A NOT B) WITHIN 9)'), """
@@ -94,10 +78,18 @@ A pattern is variables, groups, alternatives and quantifiers, got '|'.
     'permutations': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES A.len AS x '
         'PATTERN (PERMUTE(A, B)) WITHIN 9)'), """
-A pattern is variables, groups, alternatives and quantifiers, got ','.
-  where: line 2: DER BY time MEASURES A.len AS x PATTERN (PERMUTE(A, B)) WITHIN 9)
-                                                                   ^
-  hint:  Use PATTERN (A (B | C)+ D?).
+PERMUTE(...) is not part of the language.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (PERMUTE(A, B)) WITHIN 9)
+                                                            ^^^^^^^
+  hint:  Write the orders as alternatives, such as PATTERN ((A B) | (B A)).
+"""),
+    'a permutation of one': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
+        'ORDER BY time MEASURES A.len AS x '
+        'PATTERN (A permute(B)) WITHIN 9)'), """
+PERMUTE(...) is not part of the language.
+  where: line 2: ORDER BY time MEASURES A.len AS x PATTERN (A permute(B)) WITHIN 9)
+                                                              ^^^^^^^
+  hint:  Write the orders as alternatives, such as PATTERN ((A B) | (B A)).
 """),
     'match number': (('SELECT * FROM TCP MATCH_RECOGNIZE (\n'
         'ORDER BY time MEASURES MATCH_NUMBER() AS x AFTER MATCH SKIP TO NEXT ROW '
