@@ -131,6 +131,7 @@ LOOKUP = """
 """
 
 
+@pytest.mark.long
 def test_a_changed_primitive_never_runs_as_its_old_machine_code(tmp_path: Path) -> None:
     folder, cache = engine_copy(tmp_path / "engine"), tmp_path / "cache"
     code = LOOKUP.format(folder=str(folder))

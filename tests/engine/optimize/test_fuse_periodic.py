@@ -234,6 +234,7 @@ def two_beats(every: int, other: int, known: bool, size: int = ROWS) -> tuple[St
     return points.assume(periodic=every), steps.assume(periodic=other, duration=other)
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("block", [3, 65_536])
 @pytest.mark.parametrize(("every", "other"), [(5, 4), (5, 5), (5, 25), (5, 1), (1, 3)])
 @pytest.mark.parametrize("name", TWO_BEATS)

@@ -93,6 +93,7 @@ def _short_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recompute_kernel, "_NEAR_ROWS", 0)
 
 
+@pytest.mark.share(6)
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("lasting", (1, 3))
 @pytest.mark.parametrize("near", (0, 3, 4_096))

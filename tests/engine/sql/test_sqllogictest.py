@@ -37,6 +37,7 @@ def check(report: LogicReport) -> None:
     assert sum(report.refusals.values()) <= MOST_REFUSED * report.checks, report.refusals.most_common(10)
 
 
+@pytest.mark.share(2)
 @pytest.mark.sqllogictest
 @pytest.mark.parametrize("seed", range(4))
 def test_queries_of_sqlites_files(seed: int) -> None:
