@@ -27,7 +27,7 @@ from whimbrel.run.statistics_watermark import statistics_watermark
 _SLICE_S = 0.02
 _WAIT_S, _PAUSE_S = 0.05, 0.002
 _FEWEST_ROWS = 256
-PATIENCE_S = 30.0
+CONNECT_TIMEOUT_S = 30.0
 """How long a run waits for a server that was never there, if its result is read only at its end."""
 
 
@@ -96,7 +96,7 @@ class SourceReader:
                              if isinstance(stream, Generator) else stream for number, stream in self._streams.items()}
         for reading in self._readings.values():
             reading.bell = self._bell
-            reading.patience_s = PATIENCE_S if self._hurry else None
+            reading.connect_timeout_s = CONNECT_TIMEOUT_S if self._hurry else None
             if reading.relief is not None:
                 reading.relief = self._own(reading.relief)
         self._follow()

@@ -55,7 +55,7 @@ def read_pcap(path: FilePath | Iterable[FilePath], *, reorder_latency: Duration 
 
 def read_netflow(path: FilePath | Iterable[FilePath], *, port: int | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
-    r"""Create a stream from flows of NetFlow or IPFIX in captures of network packets.
+    r"""Create a stream from flows of NetFlow or IPFIX in captures.
 
     Captures have the datagrams that exporters sent over UDP: NetFlow v5, NetFlow v9 or IPFIX. Each flow is a row, at
     the time of its last packet. Columns are those of ``wb.feeds.netflow``.

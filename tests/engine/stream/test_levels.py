@@ -173,7 +173,7 @@ def test_a_token_is_needed() -> None:
 ])
 def test_a_missing_server_is_an_error_where_nobody_sees_the_state(build: Any, where: str,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_reader, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(source_reader, "CONNECT_TIMEOUT_S", 0.05)
     with pytest.raises(SourceError, match=r"cannot be reached, after 0 s: failed to connect .* refused\.") as missing:
         build().collect()
     assert missing.value.where == where

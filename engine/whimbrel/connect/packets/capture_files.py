@@ -1,4 +1,4 @@
-"""Packets of capture files, in order, and what could not be read of them."""
+"""Read packets of capture files in order, and count what is damaged."""
 
 from __future__ import annotations
 

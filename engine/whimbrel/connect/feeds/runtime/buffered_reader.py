@@ -224,7 +224,7 @@ class BufferedFeedReader(FeedReader):
                     offset = lost.offset
                     if hint := fatal_reason(lost.error, before=self._answered):
                         raise self._unread(lost.error, hint) from shown_cause(lost.error)
-                    self._check_patience(lost.error, monotonic() - began)
+                    self._check_connect_timeout(lost.error, monotonic() - began)
                     self._wait(backoff, lost.error)
                 else:
                     self._set(connection="ended")
@@ -242,8 +242,8 @@ class BufferedFeedReader(FeedReader):
                 self._over = True
                 self._ring()
 
-    def _check_patience(self, error: Exception, waited_s: float) -> None:
-        if self.patience_s is not None and not self._answered and waited_s >= self.patience_s:
+    def _check_connect_timeout(self, error: Exception, waited_s: float) -> None:
+        if self.connect_timeout_s is not None and not self._answered and waited_s >= self.connect_timeout_s:
             raise SourceError(f"{self.feed.name} cannot be reached, after {waited_s:.0f} s: "
                               f"{without_secrets(error).rstrip('.')}.", where=self.feed.call,
                               hint="Start the server, check the address, or use start(), which waits for the server."

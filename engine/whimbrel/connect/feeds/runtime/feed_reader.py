@@ -28,7 +28,7 @@ class FeedReader(Iterator["Batch | None"]):
         Asks hopping windows to widen their hop under overload.
     saves_offset : bool
         Whether the caller acknowledges rows. Otherwise rows are acknowledged when the next rows are read.
-    patience_s : float or None
+    connect_timeout_s : float or None
         How long connections may fail before the first one succeeds; after that, the server is missing. None: forever.
     unworked : int
         Rows that were returned and not yet processed, as reported by the caller.
@@ -38,7 +38,7 @@ class FeedReader(Iterator["Batch | None"]):
     bell: threading.Event | None = None
     relief: OverloadSignal | None = None
     saves_offset: bool = False
-    patience_s: float | None = None
+    connect_timeout_s: float | None = None
     unworked: int = 0
 
     @property
