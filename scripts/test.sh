@@ -1,8 +1,8 @@
 #!/bin/sh
 # All tests but the long ones and soaks; with the argument `long` or `soak`, those alone. They run part by part, three
-# parts at a time: whichever process is done takes the next part. The tests of browsers and of feeds come first, since
-# they mostly wait. A part leaves out what those before it have; the last one has all that is left. Ends with the ten
-# slowest tests.
+# parts at a time: whichever process is done takes the next part. A part leaves out what those before it have; the last
+# one has all that is left. It is among the largest and so begins first, with the tests of browsers and of feeds, which
+# mostly wait. Ends with the ten slowest tests.
 set -u
 which="not long and not soak"
 case "${1:-}" in
@@ -34,7 +34,8 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
-seq "$(($(printf '%s\n' "$parts" | wc -l) + 1))" | xargs -P 3 -I '{}' sh "$0" ${again:-} '{}' "$folder"
+count=$(printf '%s\n' "$parts" | wc -l)
+{ echo "$((count + 1))"; seq "$count"; } | xargs -P 3 -I '{}' sh "$0" ${again:-} '{}' "$folder"
 status=$?
 echo "The ten slowest:"
 cat "$folder"/*.log | grep -E '^[0-9.]+s (call|setup|teardown) ' | sort -rn | head -n 10

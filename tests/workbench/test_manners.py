@@ -59,6 +59,7 @@ def run(kernel: BlockingKernelClient, code: str, cell: str | None = None) -> str
                 return "".join(said)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")  # of the client's connection
 @pytest.mark.parametrize("runs", [12, pytest.param(100, marks=pytest.mark.soak)])
 def test_runs_leave_a_kernel_as_it_was(kernel: BlockingKernelClient, runs: int) -> None:

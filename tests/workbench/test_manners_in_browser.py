@@ -110,6 +110,7 @@ def open_in_a_new_window(notebook: Notebook) -> None:
     notebook.open()
 
 
+@pytest.mark.long
 def test_the_streams_of_a_closed_tab_end(open_notebook: Open) -> None:
     """Its goodbye was put off until the kernel had answered to what it had said before, and was never sent."""
     notebook = open_notebook("view = live.view()\nview", f"{FEED}\nread = counts.view()\nread", STATE, STATE_OF_FEED)

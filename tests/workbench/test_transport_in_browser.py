@@ -56,6 +56,7 @@ def click_at(notebook: Notebook, cell: int, share: float) -> None:
     notebook.page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
 
 
+@pytest.mark.long
 def test_one_bar_steers_all_views_of_a_page(open_notebook: Open, tmp_path: Path) -> None:
     notebook = open_notebook(SHARED, "per_hour.on(feed)", SEEN, DAILY)
     for number in (1, 2, 4):

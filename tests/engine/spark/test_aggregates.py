@@ -60,6 +60,7 @@ def test_every_aggregate_is_here() -> None:
     assert set(re.findall(r"^\| `(?:wb\.)?(\w+)", page, re.MULTILINE)) == set(AGGREGATES)
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_aggregates_on_spark_as_here(spark: SparkSession, log: pa.Table, window: str) -> None:
     def answer(stream: Stream, **on: Any) -> list[dict[str, Any]]:

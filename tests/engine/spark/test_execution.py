@@ -85,6 +85,7 @@ ROUTES = {"key": ("hopping", "user's own", "self-join", "sessions"), "time": ("t
           "order": ("user's own", "sessions")}
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("exchange", "name"), [(route, name) for route, names in ROUTES.items() for name in names])
 def test_every_route_gives_the_same(spark: SparkSession, path: Path, exchange: Any, name: str) -> None:
     here = QUERIES[name](wb.from_arrow(table(), time="at")).collect()
@@ -257,6 +258,7 @@ def test_an_error_of_java_is_reported_in_one_line(spark: SparkSession, tmp_path:
         assert len(str(caught.value).splitlines()) == 3
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("one", "other"), (
     (pa.array([1], pa.int8()), pa.array([300], pa.int32())), (pa.array([1], pa.int32()), pa.array([2**40])),
     (pa.nulls(1), pa.array(["a"])), (pa.array(["a"]).dictionary_encode(), pa.array(["b"], pa.large_string())),

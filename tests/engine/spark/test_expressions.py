@@ -101,6 +101,7 @@ def windows(log: Stream) -> Stream:
         high=wb.max(col.i), least=wb.min(col.y), some=wb.max(col.j).where(col.x > 0))
 
 
+@pytest.mark.share(2)
 @pytest.mark.parametrize("label", ["start", "end"])
 def test_of_every_group(spark: SparkSession, label: str) -> None:
     local = wb.from_arrow(table(), time="at")

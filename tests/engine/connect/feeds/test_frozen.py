@@ -69,6 +69,7 @@ async def on_nats(port: int, *rows: bytes) -> None:
     await connection.close()
 
 
+@pytest.mark.share(3)
 @pytest.mark.fault("redis", "server frozen")
 @pytest.mark.fault("mqtt", "server frozen")
 @pytest.mark.fault("nats", "server frozen")

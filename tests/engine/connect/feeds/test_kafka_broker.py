@@ -203,6 +203,7 @@ def recreate(broker: servers.Server, topic: str, *at: int) -> None:
     send(broker, topic, *at)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", [None, "recreated"])
 @pytest.mark.parametrize("again", [1, 30], ids=["fewer messages", "more messages"])
 def test_a_topic_that_is_recreated_is_read_from_its_beginning(broker: servers.Server, again: int,

@@ -127,6 +127,7 @@ def test_a_table_may_be_recreated_and_rows_without_a_cursor_are_skipped(postgres
             assert values(found, 1, "at") == [3]
 
 
+@pytest.mark.share(3)
 @pytest.mark.parametrize(("value", "text"), [
     ("g / 12", "'x'"), ("least(g, 19990)", "'x'"), ("greatest(g - 25000, 0)", "'x'"), ("7", "'x'"),
     ("g / 7", "repeat('x', 1 << 20)")])

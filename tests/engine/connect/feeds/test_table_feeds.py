@@ -260,6 +260,7 @@ def test_values_of_partitions_have_the_types_of_their_columns(tmp_path: Path) ->
         assert sorted(zip(values(found, 3, "day"), strict=True), key=str) == first == sorted(zip(days), key=str)
 
 
+@pytest.mark.long
 def test_a_table_of_a_bucket_is_followed_without_showing_its_key() -> None:
     with s3_server() as server:
         server.client.create_bucket(Bucket="lake")

@@ -178,7 +178,7 @@ def test_each_row_is_seen_once_whenever_a_sink_is_killed(target: Target, seed: i
     assert target.seen() == rows["x"].to_pylist()
 
 
-@pytest.mark.share(4)
+@pytest.mark.share(8)
 @pytest.mark.parametrize("most_rows", [2, 9, 100, ROWS + 1])
 def test_batching_does_not_change_what_is_written(target: Target, most_rows: int) -> None:
     sink = target.make()
