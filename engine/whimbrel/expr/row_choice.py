@@ -23,7 +23,7 @@ def choice(first: Any, one: Any, other: Any) -> Any:
     >>> choice(np.array([True, False]), np.array([1, 2]), np.int64(7)).tolist()
     [1, 7]
     """
-    if not isinstance(first, np.ndarray) or one.dtype != other.dtype or one.dtype.kind == "c":
+    if np.ndim(first) == 0 or one.dtype != other.dtype or one.dtype.kind == "c":
         return np.where(first, one, other)
     if one.dtype == np.bool_:
         return (first & one) | (~first & other)

@@ -59,6 +59,8 @@ def test_nulls_can_be_asked_for_and_filled():
     assert values(col.d.fill_null(col.a), of) == [1, 2]
     assert values(col.s.fill_null("none"), of) == ["x", "none"]
     assert values(lit(None).fill_null(col.a), of) == [1, None]
+    constant = lit(None).cast("int64")
+    assert values(constant.fill_null(constant).fill_null(7), of) == [7, 7]
 
 
 def test_choice():
