@@ -58,8 +58,8 @@ OPTIONAL = {"kafka", "small_disk", "sqllogictest"}
 """Left out where it is not there, and said, but no failure: the cluster that librdkafka brings is everywhere, and so is
 a limit of a file's size. Containers seldom let anybody mount. Small files of sqllogictest stand in the tests."""
 NOTHING_SKIPPED = os.environ.get("WHIMBREL_NOTHING_SKIPPED") == "1"
-UNTIL = float(os.environ.get("WHIMBREL_TESTS_UNTIL", "inf"))
-"""No test begins after this second since 1970. CI limits the long tests by it, so that a slow machine ends in time."""
+UNTIL = float(os.environ.get("WHIMBREL_LONG_TESTS_UNTIL", "inf"))
+"""No long test begins after this second since 1970: CI ends in time on a slow machine, too."""
 
 gc.set_threshold(50_000, 20, 20)  # the compiler makes much that lives long: a twentieth of the time went into looking
 
@@ -108,8 +108,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
-    """Leave out what would begin too late, and count it."""
-    if time.time() < UNTIL:
+    """Leave out a long test that would begin too late, and count it."""
+    if time.time() < UNTIL or item.get_closest_marker("long") is None:
         return None
     not_begun[str(item.path.relative_to(item.config.rootpath))] += 1
     return True

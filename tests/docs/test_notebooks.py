@@ -31,8 +31,7 @@ ENDS = {
 }
 
 
-FIRST = ("01_first_picture", "02_windows_and_lifetimes", "03_late_data", "04_back_test_then_live",
-         "08_progressive_answers")
+FIRST = ("01_first_picture", "04_back_test_then_live")
 """What a newcomer's change may break; the others run in `make long`."""
 
 

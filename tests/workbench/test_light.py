@@ -29,6 +29,7 @@ print(*sorted({{"pandas", "holoviews", "datashader", "pyspark"}} & set(sys.modul
 """
 
 
+@pytest.mark.share(4)
 @pytest.mark.parametrize("kind", ("lines", "bars", "table", "number"))
 def test_a_picture_loads_neither_pandas_nor_holoviews(tmp_path, kind: str) -> None:
     import pyarrow as pa

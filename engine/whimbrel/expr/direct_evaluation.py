@@ -7,7 +7,7 @@ numbers without nulls: their calls depend on the schema only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
@@ -220,7 +220,7 @@ class _Calls:
         if not 0 < len(sought) <= FEW_CHOICES or in_type(expr, x.type) != x.type:
             raise _NotDirectError
         wanted = [from_scalar(value, x.type).data for value in sought]
-        return _Part(BOOL, lambda arrays: _is_one(x.value(arrays), wanted), never_warns=x.never_warns)
+        return _Part(BOOL, lambda arrays: is_one_of(x.value(arrays), wanted), never_warns=x.never_warns)
 
     def _binary(self, expr: Binary) -> tuple[_Part, tuple[_Part, _Part]]:
         left, right = self._part(expr.left), self._part(expr.right)
@@ -237,7 +237,8 @@ class _Calls:
             x.never_warns and y.never_warns and expr.op not in _FLOATS)), (x, y)
 
 
-def _is_one(values: Array, wanted: Sequence[Any]) -> Any:
+def is_one_of(values: Any, wanted: Iterable[Any]) -> Any:
+    """Whether each value is one of a few."""
     return reduce(np.logical_or, (values == each for each in wanted))
 
 

@@ -19,12 +19,12 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
-from whimbrel.expr.direct_evaluation import FEW_CHOICES, direct_form
+from whimbrel.expr.direct_evaluation import FEW_CHOICES, direct_form, is_one_of
 from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
-from whimbrel.expr.row_choice import choice
+from whimbrel.expr.row_choice import choose_values
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
@@ -373,8 +373,9 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
     if first is PRESENT:
         return one
     if one.fixed:
-        valid = PRESENT if one.valid is PRESENT and other.valid is PRESENT else choice(first, one.valid, other.valid)
-        return Value(one.type, choice(first, one.data, other.data), valid)
+        is_whole = one.valid is PRESENT and other.valid is PRESENT
+        valid = PRESENT if is_whole else choose_values(first, one.valid, other.valid)
+        return Value(one.type, choose_values(first, one.data, other.data), valid)
     mask = Column(pa.bool_(), first).to_arrow() if isinstance(first, np.ndarray) else pa.scalar(bool(first))
     if isinstance(one.type, pa.BaseExtensionType):  # Arrow chooses among what it is stored as
         storage = (each.storage if isinstance(each, pa.ExtensionArray) else pa.scalar(each.value, one.type.storage_type)
@@ -400,7 +401,7 @@ def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
     if x.fixed:
         wanted = np.array([value.data for value in values], dtype=x.data.dtype)
         if 0 < len(wanted) <= FEW_CHOICES:
-            return Value(BOOL, reduce(operator.or_, (x.data == each for each in wanted)), x.valid)
+            return Value(BOOL, is_one_of(x.data, wanted), x.valid)
         return Value(BOOL, np.isin(x.data, wanted), x.valid)
     if t.is_null(common):
         return from_scalar(None, BOOL)

@@ -18,7 +18,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
 from whimbrel.expr.nodes import Binary, Lit
-from whimbrel.expr.row_choice import choice
+from whimbrel.expr.row_choice import choose_values
 from whimbrel.expr.value import PRESENT, Value
 
 C_FUNCTIONS = {"exp": pc.exp, "log": pc.ln, "sin": pc.sin, "cos": pc.cos}
@@ -89,7 +89,7 @@ def _chosen(x: Value, y: Value, first: Any) -> Value:
     """The first value where it is chosen or the other is null."""
     taken = (first & x.valid) | ~y.valid
     valid = PRESENT if x.valid is PRESENT or y.valid is PRESENT else x.valid | y.valid
-    return Value(x.type, choice(taken, x.data, y.data), valid)
+    return Value(x.type, choose_values(taken, x.data, y.data), valid)
 
 
 def _in_double(function: Any, result: pa.DataType, *operands: Any) -> Any:

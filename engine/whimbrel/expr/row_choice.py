@@ -8,19 +8,19 @@ import numpy as np
 
 from whimbrel.batch import frozen
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.primitives.rows.choose import choose_values
+from whimbrel.kernels.primitives.rows import choose as primitive
 
-_choose = Compiled(choose_values)
+_choose = Compiled(primitive.choose_values)
 _WORTH_COMPILING_ROWS = 4_096
 """Rows from which on the branches that NumPy takes cost more than a call."""
 
 
-def choice(first: Any, one: Any, other: Any) -> Any:
+def choose_values(first: Any, one: Any, other: Any) -> Any:
     """``numpy.where`` for arrays and scalars of one type, without a branch for each row.
 
     Examples
     --------
-    >>> choice(np.array([True, False]), np.array([1, 2]), np.int64(7)).tolist()
+    >>> choose_values(np.array([True, False]), np.array([1, 2]), np.int64(7)).tolist()
     [1, 7]
     """
     if np.ndim(first) == 0 or one.dtype != other.dtype or one.dtype.kind == "c":

@@ -121,7 +121,7 @@ def test_any_steering_ends_in_the_one_answer(sources: dict[str, wb.Stream], quer
         assert (answer.final, answer.metrics.rows) == (True, ROWS)
 
 
-@pytest.mark.share(2)
+@pytest.mark.share(12)
 @pytest.mark.parametrize("query", ("small side", "as of", "two logs", "nested", "nested hopping", "with an aggregate",
                                    "names", "names of joined"))
 def test_intervals_hold_at_every_update(sources: dict[str, wb.Stream], query: str) -> None:

@@ -68,6 +68,7 @@ def test_bands_have_the_rows_within_their_latency(rows: list[Row], lag: int | No
     assert Counter(zip(late["at"].to_pylist(), late["part"].to_pylist(), strict=True)) == Counter(rows) - expected[-1]
 
 
+@pytest.mark.long
 @pytest.mark.share(2)
 @pytest.mark.parametrize("shared", [True, False])
 @settings(deadline=None)

@@ -47,8 +47,8 @@ class FlowDecoder:
     """Decodes the datagrams of any number of exporters.
 
     Templates belong to the address, the version and the source id of an exporter. Sets that arrive before their
-    template wait for it, up to :data:`MAX_WAITING_BYTES`; then the oldest ones are dropped and counted. Of so many
-    sources as :data:`MAX_SOURCES`, the last sequence number and sampling rate are known.
+    template wait for it, up to :data:`MAX_WAITING_BYTES`; then the oldest ones are dropped and counted. The last
+    sequence number and sampling rate are kept for :data:`MAX_SOURCES` sources, and forgotten for the oldest ones.
 
     Parameters
     ----------
