@@ -24,7 +24,7 @@ from whimbrel.kernels.sample_runs import SampleRuns
 from whimbrel.kernels.scatter import marked, spread
 from whimbrel.kernels.scratch import scratch
 from whimbrel.kernels.state import FIXED, ObjectState, restored, state_of
-from whimbrel.kernels.time_sort import ascends, ordered, time_order, with_gaps
+from whimbrel.kernels.time_sort import ascends, ordered, shuffled_order, time_order, with_gaps
 
 __all__ = [
     "FIXED",
@@ -58,6 +58,7 @@ __all__ = [
     "restored",
     "scratch",
     "selected_rows",
+    "shuffled_order",
     "spread",
     "state_of",
     "tier",

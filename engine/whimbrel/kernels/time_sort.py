@@ -85,7 +85,7 @@ def time_order(sync: Array) -> Array | None:
     if len(sync) < _FEW_ROWS or forced_tier() == "interpreted":
         return sync.argsort(kind="stable")
     merged = _late_merged(sync)
-    return _by_slices(sync) if merged is None else merged
+    return shuffled_order(sync) if merged is None else merged
 
 
 def _late_merged(sync: Array) -> Array | None:
@@ -99,7 +99,18 @@ def _late_merged(sync: Array) -> Array | None:
     return order
 
 
-def _by_slices(sync: Array) -> Array:
+def shuffled_order(sync: Array) -> Array:
+    """The order that `time_order` finds, for times that are known to be far from any order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whimbrel.kernels import shuffled_order
+    >>> shuffled_order(np.array([3, 1, 2, 1])).tolist()
+    [1, 3, 2, 0]
+    """
+    if len(sync) < _FEW_ROWS or forced_tier() == "interpreted":
+        return sync.argsort(kind="stable")
     first, last = map(int, _extent(sync))
     span = last - first
     if span >= 2**63:  # differences of such times leave int64

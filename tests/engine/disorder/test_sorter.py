@@ -149,3 +149,20 @@ def test_runs_release_what_a_stable_sort_puts_first(seed: int) -> None:
             assert released.tolist() == held[held[:, 0] <= watermark, 1].tolist()
             held = held[held[:, 0] > watermark]
             assert runs.rows == len(held)
+
+
+def test_blocks_that_wait_are_few_and_their_bytes_are_counted() -> None:
+    chance = np.random.default_rng(0)
+    runs, times = SortedRuns(), chance.integers(0, 10**6, (40, 2_000))
+    with tier("primitives"):
+        empty = runs.nbytes
+        for block, of in enumerate(times):
+            assert not len(runs.release(-1, of, block * 2_000 + np.arange(2_000)))
+        assert len(runs.blocks) == 16
+        assert runs.nbytes >= empty + 40 * 2_000 * 16 - 131_072  # the pool was there before
+        order = times.ravel().argsort(kind="stable")
+        assert runs.fork().cut(10**6).tolist() == order.tolist()
+        half = runs.cut(500_000)
+        assert half.tolist() == order[: len(half)].tolist()
+        assert runs.cut(10**6).tolist() == order[len(half) :].tolist()
+        assert runs.rows == len(runs) == 0
