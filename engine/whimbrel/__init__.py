@@ -37,7 +37,7 @@ from whimbrel.migration_hints import absent as refusing
 from whimbrel.operators import absent, calendar, event, sequence, simultaneous
 from whimbrel.progressive import Comparison, Estimate, ProgressiveQuery
 from whimbrel.run import Checkpoints, Metrics, Run, Samples, Snapshot
-from whimbrel.run.desk import Budget, DeskQuery
+from whimbrel.run.desk import Budget, DeskQuery, Shed
 from whimbrel.sql import sql
 from whimbrel.stream import (
     Desk,
@@ -156,6 +156,7 @@ __all__ = [
     "Run",
     "Samples",
     "Served",
+    "Shed",
     "Snapshot",
     "SqlError",
     "Stream",

@@ -22,7 +22,9 @@ from whimbrel.run.desk import (
     NamedRows,
     QueryCost,
     SavedSink,
+    Shed,
     desk_cost,
+    estimated,
     new_run,
 )
 from whimbrel.stream.query_texts import READERS
@@ -99,7 +101,7 @@ class Desk:
         self._loop = loop
 
     def add(self, name: str, query: Stream | str, *, budget: Budget | None = None, sink: Sink | None = None,
-            parameters: Mapping[str, Any] | None = None,
+            overload: Shed | None = None, parameters: Mapping[str, Any] | None = None,
             functions: Mapping[str, Callable[..., Any]] | None = None) -> DeskQuery:
         """Add a query, as a stream or as SQL.
 
@@ -115,6 +117,8 @@ class Desk:
             Limits of the query.
         sink : Sink, optional
             Where its settled rows go. With checkpoints a restart continues it as one run.
+        overload : Shed, optional
+            How many rows it reads. Of more rows some are dropped, and its results are estimates with intervals.
         parameters, functions : mapping, optional
             For a text, as in :func:`whimbrel.sql`.
 
@@ -125,7 +129,7 @@ class Desk:
         Raises
         ------
         PlanError
-            When the name is taken, or the query reads something else.
+            When the name is taken, the query reads something else, or rows are shed whose results cannot be scaled.
         SqlError
             When a text is wrong.
         CheckpointError
@@ -165,7 +169,10 @@ class Desk:
         if not isinstance(sink, Sink | None):
             raise PlanError(f"sink must be a sink, got {type(sink).__name__}.", where=where,
                             hint='Use sink=wb.sinks.parquet("folder").')
-        plan = query.node
+        if not isinstance(overload, Shed | None):
+            raise PlanError(f"overload must be wb.Shed(...), got {type(overload).__name__}.", where=where,
+                            hint='Use for example overload=wb.Shed(10_000, per="1s").')
+        plan = query.node if overload is None else estimated(query.node, overload, where)
         added: DeskQuery = self._loop.do(lambda: self._add(name, plan, budget, sink, where))
         return added
 
@@ -412,6 +419,7 @@ class Desk:
             about = [row["state"], f"{row['rows']:,} rows", f"{row['seconds']:.3f} s"]
             about += [f"since {row['since']}"] if row["since"] else []
             about += [row["parameters"]] if row["parameters"] else []
+            about += [row["shed"]] if row["shed"] else []
             about += [row["error"]] if row["error"] else []
             parts.append(f"{row['query']}: {', '.join(about)}")
             if row["query"] in plans:
@@ -447,7 +455,7 @@ class Desk:
 def _row(cost: QueryCost) -> dict[str, Any]:
     """A row of the metrics."""
     named = {field.name: getattr(cost, field.name) for field in _METRICS}
-    return named | {"reads": ", ".join(cost.reads),
+    return named | {"reads": ", ".join(cost.reads), "shed": "" if cost.shed is None else str(cost.shed),
                     "since": ", ".join(f"{name}: {begin}" for name, begin in cost.since.items()),
                     "parameters": ", ".join(f"{name}={value!r}" for name, value in cost.parameters.items())}
 
@@ -457,4 +465,4 @@ _METRICS = pa.schema([
     ("rows", pa.int64()), ("seconds", pa.float64()), ("shared_seconds", pa.float64()),
     ("ns_per_row", pa.float64()), ("buffered_rows", pa.int64()),
     ("buffered_bytes", pa.int64()), ("steps", pa.int64()), ("shared_steps", pa.int64()), ("since", pa.string()),
-    ("parameters", pa.string()), ("error", pa.string())])
+    ("parameters", pa.string()), ("dropped_rows", pa.int64()), ("shed", pa.string()), ("error", pa.string())])

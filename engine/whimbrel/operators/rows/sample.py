@@ -128,12 +128,12 @@ class SampleKernel(Stateless):
         self.seed = seed & _WORD
 
     def apply(self, batch: Batch) -> Batch:
-        hashes = _mixed(np.full(len(batch), self.seed, np.uint64))
+        hashes = mix_bits(np.full(len(batch), self.seed, np.uint64))
         for expr in self.key:
             column = evaluate(expr, batch)
             valid = column.validity()
-            hashes = _mixed(hashes ^ np.where(valid, _numbers(column), np.uint64(0)))
-            hashes = _mixed(hashes ^ valid.astype(np.uint64))
+            hashes = mix_bits(hashes ^ np.where(valid, _numbers(column), np.uint64(0)))
+            hashes = mix_bits(hashes ^ valid.astype(np.uint64))
         kept = (hashes >> np.uint64(11)).astype(np.float64) * 2.0**-53 < self.fraction
         return batch.with_absent(~kept).compact()
 
@@ -154,9 +154,9 @@ def _hashed(word: Any) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
 
 
-def _mixed(words: Array) -> Array:
-    """Every bit of the result depends on every bit of the word (SplitMix64)."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ words >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ words >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return words ^ words >> np.uint64(31)
+def mix_bits(numbers: Array) -> Array:
+    """Mix 64-bit numbers: every bit of a result depends on every bit of its number (SplitMix64)."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ numbers >> np.uint64(31)

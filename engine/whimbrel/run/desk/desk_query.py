@@ -13,6 +13,7 @@ from whimbrel.expr import ParameterValues
 from whimbrel.plan import Node, Sink, Token
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.sharing.shared_query import SharedQuery
+from whimbrel.run.desk.shedding.shed import ShedRows
 from whimbrel.run.metrics import Metrics, Snapshot
 from whimbrel.run.query_result import Answer
 
@@ -71,6 +72,7 @@ class DeskQuery:
         self.last: Snapshot | None = None
         self.last_seconds = 0.0
         self.last_rows_in = 0
+        self.last_shed: ShedRows | None = None
         self.now: Callable[[DeskQuery], tuple[Snapshot, float]]
         self.settle: Callable[[DeskQuery], None]
         self._do = do

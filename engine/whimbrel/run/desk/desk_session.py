@@ -17,6 +17,8 @@ from whimbrel.run.desk.desk_sources import NamedRows, following, on_desk, with_o
 from whimbrel.run.desk.rows_from import RowsFrom
 from whimbrel.run.desk.sharing.shared_plan import SharedPlans
 from whimbrel.run.desk.sharing.shared_queries import SharedQueries
+from whimbrel.run.desk.shedding.shed import ShedRows
+from whimbrel.run.desk.shedding.weighted_sample import WeightedSample, WeightedSampleKernel
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.query_result import Answer
 from whimbrel.run.run_loop import as_whimbrel_error
@@ -88,7 +90,8 @@ class DeskSession:
         query.sources = tuple(dict.fromkeys(rows.name for rows in _named_rows(named)))
         query.reads = frozenset(rows.name for rows in _named_rows(named) if rows.of is None)
         self._budgeted += [query] if budget is not None else []
-        shared = self._plans.split(named) if may_share and not parameters else None
+        sheds = any(isinstance(node.op, WeightedSample) for node in named.walk())
+        shared = self._plans.split(named) if may_share and not parameters and not sheds else None
         if shared is not None:
             query.shared = self._sharing.add(shared, begins.get(shared.rows.name), lambda number: Answer(
                 plan, self.pipeline, number, self._keep_rows))
@@ -181,6 +184,7 @@ class DeskSession:
     def _end(self, query: DeskQuery, state: DeskQueryState, error: WhimbrelError | None = None) -> None:
         """End a query, and keep its result. The state of a finished one stays, since others may read it."""
         query.answer.end()
+        query.last_shed = self.shed(query)
         if state == "finished" and query.shared is not None:  # its result is made when somebody asks
             query.status = state
             return
@@ -320,6 +324,13 @@ class DeskSession:
                       and any(below is root for below in (*node.inputs, *node.inputs[0].inputs)))
             rows += self.pipeline.work[self.pipeline.position(next(begins, root))].rows_out
         return rows
+
+    def shed(self, query: DeskQuery) -> ShedRows | None:
+        """Rows that a query has dropped under overload; None if it never drops any."""
+        if query.last is not None or query.shared is not None:
+            return query.last_shed
+        kernels = (self.pipeline.kernels[number] for number in self.pipeline.needs[query.number])
+        return next((kernel.shed for kernel in kernels if isinstance(kernel, WeightedSampleKernel)), None)
 
     def seconds(self, query: DeskQuery, alike: int | None = None) -> float:
         """Seconds of work for a query, if so many queries are equal to it."""

@@ -10,6 +10,7 @@ from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
 from whimbrel.run.desk.desk_session import DeskSession
 from whimbrel.run.desk.sharing.shared_query import SharedQuery
+from whimbrel.run.desk.shedding.shed import ShedRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class QueryCost:
         By source, the time from which it reads rows.
     parameters : dict of str to value
     budget : Budget or None
+    shed : ShedRows or None
+        Rows that it has dropped under overload; None without ``overload=``.
     error : str or None
         Why it has ended, or what its sink waits for.
     """
@@ -56,12 +59,18 @@ class QueryCost:
     since: dict[str, int] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     budget: Budget | None = None
+    shed: ShedRows | None = None
     error: str | None = None
 
     @property
     def ns_per_row(self) -> float | None:
         """Nanoseconds of work for each row that it has read."""
         return 1e9 * self.seconds / self.rows_in if self.rows_in else None
+
+    @property
+    def dropped_rows(self) -> int:
+        """Rows that it has dropped under overload."""
+        return 0 if self.shed is None else self.shed.dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,4 +150,5 @@ def _cost(session: DeskSession, query: DeskQuery, users: _Users) -> QueryCost:
         seconds=seconds, shared_seconds=max(0.0, seconds - own_seconds) if going else None,
         buffered_rows=buffered_rows, buffered_bytes=buffered_bytes, steps=steps,
         shared_steps=steps - own_steps, since=query.since, parameters=query.parameters,
-        budget=query.budget, error=query.error.what if query.error is not None else waits or None)
+        budget=query.budget, shed=session.shed(query),
+        error=query.error.what if query.error is not None else waits or None)

@@ -1,0 +1,1 @@
+"""Load shedding of queries."""

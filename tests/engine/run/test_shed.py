@@ -1,0 +1,214 @@
+"""Load shedding of queries on a desk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel.batch import Batch, Column
+from whimbrel.errors import CheckpointError, PlanError
+from whimbrel.expr import evaluate
+from whimbrel.operators import GroupAggregate, Select
+from whimbrel.run.desk import estimated
+from whimbrel.run.desk.shedding.weighted_sample import WeightedSample
+
+col = wb.col
+VALUES = ("n", "large", "total", "mean")
+
+
+def made(windows: int = 20, rows_each: int = 60) -> wb.Stream:
+    rng = np.random.default_rng(3)
+    at = np.sort(rng.integers(0, 100 * windows, windows * rows_each))
+    return wb.from_arrow({"at": at, "k": rng.integers(0, 2, len(at)), "x": rng.integers(20, 99, len(at))},
+                         time="at", name="events")
+
+
+def query(events: wb.Stream) -> wb.Stream:
+    return events.where(col.x > 20).group_by("k").tumbling_window(100).aggregate(
+        n=wb.count(), large=wb.count().where(col.x > 60), total=wb.sum(col.x), mean=wb.mean(col.x))
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    return sorted(table.to_pylist(), key=lambda row: (row["start"], row.get("k", 0)))
+
+
+def estimates(windows: int, rows_each: int, rule: wb.Shed, values: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Estimates of many windows, each a group, by the steps of a plan; and the exact values."""
+    rng = np.random.default_rng(5)
+    rows = windows * rows_each
+    at, x = np.sort(rng.integers(0, 100 * windows, rows)), getattr(rng, values)(size=rows)
+    x = x + 5.0 if values == "normal" else x
+    events = wb.from_arrow({"at": at, "x": x}, time="at", name="events")
+    plan = estimated(events.tumbling_window(100).aggregate(
+        n=wb.count(), large=wb.count().where(col.x > 1), total=wb.sum(col.x), mean=wb.mean(col.x)).node, rule, "")
+    group, aggregate = at // 100, plan.inputs[0]
+    sample = next(node.op for node in plan.walk() if isinstance(node.op, WeightedSample))
+    assert isinstance(aggregate.op, GroupAggregate)
+    assert isinstance(plan.op, Select)
+    measures = aggregate.op.measures
+    whole = Batch(events.node.schema, at, 1, (Column(pa.int64(), at), Column(pa.float64(), x)))
+
+    def states(batch: Batch) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, each in measures:
+            true = np.ones(len(batch), np.bool_) if each.condition is None else evaluate(each.condition, batch).values
+            expr = None if each.name == "count" else each.expr
+            value = np.ones(len(batch)) if expr is None else evaluate(expr, batch).values
+            found[name] = np.bincount(batch.sync // 100, np.where(true, value, 0.0), windows)
+            if each.name == "mean":
+                found[name] = found[name] / np.bincount(batch.sync // 100, minlength=windows)
+        return found
+
+    kept = Batch.concat(list(sample.kernel(whole.schema).push(whole)))
+    columns = tuple(Column(field.type, states(kept)[field.name].astype(field.type.to_pandas_dtype()))
+                    for field in aggregate.schema)
+    made = Batch(aggregate.schema, np.arange(windows) * 100, 100, columns)
+    out, = plan.op.kernel(aggregate.schema).push(made)
+    exact = {"n": np.bincount(group), "large": np.bincount(group, x > 1), "total": np.bincount(group, x)}
+    return ({field.name: np.asarray(column.values) for field, column in zip(out.schema, out.columns, strict=True)},
+            exact | {"mean": exact["total"] / exact["n"]})
+
+
+@pytest.mark.parametrize(("values", "least"), [("normal", 0.935), ("uniform", 0.935), ("exponential", 0.92)])
+@pytest.mark.parametrize("rule", [wb.Shed(40, per=100), wb.Shed(200, per=1000, seed=7)])
+def test_intervals_contain_the_exact_values_as_often_as_they_say(values: str, least: float, rule: wb.Shed) -> None:
+    found, exact = estimates(2000, 150, rule, values)
+    for name in VALUES:
+        inside = (found[f"{name}_low"] <= exact[name]) & (exact[name] <= found[f"{name}_high"])
+        assert least <= inside.mean() <= 0.965 or not exact[name].any(), (name, inside.mean())
+        off = found[name].sum() - exact[name].sum()
+        assert abs(off) <= 0.01 * exact[name].sum(), (name, off)
+
+
+def test_without_overload_results_are_exact_and_only_the_query_that_sheds_is_estimated() -> None:
+    events = made()
+    desk = wb.desk(events)
+    desk.add("exact", query(events))
+    desk.add("idle", query(events), overload=wb.Shed(100, per=100))
+    desk.add("sheds", query(events), overload=wb.Shed(24, per=100))
+    desk.run()
+    exact = rows_of(query(events).collect())
+    assert rows_of(desk["exact"].table) == exact
+    assert rows_of(desk["idle"].table) == [
+        row | {f"{name}_{bound}": row[name] for name in VALUES for bound in ("low", "high")} for row in exact]
+    assert rows_of(desk["sheds"].table) != exact
+    shed = [each.shed for each in desk.cost.queries]
+    assert shed[0] is None
+    assert shed[1] is not None
+    assert (shed[1].kept, shed[1].dropped, shed[1].first) == (1200, 0, None)
+    assert shed[2] is not None
+    assert shed[2].kept + shed[2].dropped == 1200
+    first, last = shed[2].first, shed[2].last
+    assert isinstance(first, int)
+    assert isinstance(last, int)
+    assert 0 <= first < 200
+    assert 1900 <= last < 2000
+    assert desk.metrics["dropped_rows"].to_pylist() == [0, 0, shed[2].dropped]
+    assert f"dropped {shed[2].dropped} of 1,200 rows, from {first} to {last}" in desk.explain()
+
+
+def test_sql_and_later_steps_keep_the_bounds() -> None:
+    events = made()
+    desk = wb.desk(events)
+    text = "SELECT tb, k, sum(x) AS total, avg(x) AS m FROM events GROUP BY at/100 AS tb, k HAVING count(*) > 3"
+    desk.add("sql", text, overload=wb.Shed(24, per=100))
+    desk.add("wide", "SELECT tb, k FROM sql WHERE total_high - total_low > 1800")
+    desk.run()
+    table = desk["sql"].table
+    assert table.column_names == ["start", "end", "tb", "k", "total", "m", "total_low", "total_high", "m_low", "m_high"]
+    wide = [row for row in table.to_pylist() if row["total_high"] - row["total_low"] > 1800]
+    assert 0 < desk["wide"].rows == len(wide) < table.num_rows
+
+
+def test_nulls_are_not_counted_and_floats_that_are_not_numbers_stay() -> None:
+    columns = {"at": list(range(200)), "x": [1.5, None] * 100, "y": [float("inf")] + [1.0] * 199}
+    events = wb.from_arrow(columns, time="at", name="events")
+    desk = wb.desk(events)
+    wanted = events.tumbling_window(200).aggregate(
+        n=wb.count(col.x), s=wb.sum(col.x), m=wb.mean(col.x), y=wb.sum(col.y))
+    desk.add("a", wanted, overload=wb.Shed(200, per=200))
+    desk.add("b", wanted, overload=wb.Shed(80, per=100))
+    desk.run()
+    a, b = desk["a"].table.to_pylist()[0], desk["b"].table.to_pylist()[0]
+    assert (a["n"], a["s"], a["m"], a["y"]) == (100, 150.0, 1.5, float("inf"))
+    assert b["n_low"] < 100 < b["n_high"]
+    assert b["s"] == pytest.approx(1.5 * b["n"], abs=0.75)
+    assert b["m"] == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_batches_and_copies_do_not_change_the_sample(size: int) -> None:
+    op = WeightedSample(rows=5, per_ticks=10, seed=4)
+    node = made().node
+    sync = np.sort(np.random.default_rng(1).integers(-100, 200, 500))
+    whole = Batch(node.schema.select(()), sync, 1, ())
+    kernel, parts = op.kernel(whole.schema), op.kernel(whole.schema)
+    expected = Batch.concat(list(kernel.push(whole)))
+    found: list[Batch] = []
+    for at in range(0, 500, size):
+        found += parts.push(whole.slice(at, at + size))
+        parts, state = op.kernel(whole.schema), parts.state_parts()
+        parts.restore_state(state)
+    got = Batch.concat(found)
+    assert got.sync.tolist() == expected.sync.tolist()
+    assert np.array_equal(got.columns[0].values, expected.columns[0].values)
+    assert parts.state_parts() == kernel.state_parts()
+    assert len(expected) + kernel.state_parts()["dropped"] == 500
+
+
+def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+    events = made()
+
+    rule = wb.Shed(24, per=100)
+    expected = wb.desk(events)
+    expected.add("a", query(events), overload=rule)
+    expected.run()
+    before = 0
+    for rows in (250, 333, None):
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path))
+        if before:
+            with pytest.raises(CheckpointError, match=r"shed\(24, per=100\)"):
+                desk.add("a", query(events), overload=wb.Shed(30, per=100))
+        desk.add("a", query(events), overload=rule)
+        desk.run(rows=rows)
+        settled = desk["a"].answer.settled().to_pylist()
+        assert sorted(map(str, settled)) == sorted(map(str, expected["a"].table.to_pylist()[before : desk["a"].rows]))
+        before = desk["a"].rows
+        desk.stop()
+    assert before == expected["a"].rows
+    assert desk.cost.queries[0].shed == expected.cost.queries[0].shed
+
+
+@pytest.mark.parametrize(("wrong", "words"), [
+    (lambda s: s.tumbling_window(9).aggregate(m=wb.max(col.x)), r"max\(col.x\) of a sample is no estimate"),
+    (lambda s: s.session_window(9).aggregate(n=wb.count()), r"session_window\(9\) comes before its aggregate"),
+    (lambda s: s.aggregate(n=wb.count()), "no tumbling or hopping window"),
+    (lambda s: s.where(col.x > 3), "it has no aggregate"),
+    (lambda s: s.tumbling_window(9).aggregate(n=wb.count(), fill=True), "fill= adds rows"),
+    (lambda s: s.join(s, on="k").tumbling_window(9).aggregate(n=wb.count()), "reads more than one stream"),
+    (lambda s: s.tumbling_window(9).aggregate(n=wb.count(), n_low=wb.count()), "second column 'n_low'"),
+    (lambda s: s.tumbling_window(9).aggregate(n=wb.sum(col.x, widen=True)), "integers and floats only"),
+])
+def test_a_query_whose_results_cannot_be_scaled_is_refused(wrong: Any, words: str) -> None:
+    events = made(windows=1)
+    desk = wb.desk(events)
+    with pytest.raises(PlanError, match=words):
+        desk.add("a", wrong(events), overload=wb.Shed(5, per=10))
+    assert len(desk) == 0
+
+
+@pytest.mark.parametrize(("rule", "words"), [
+    (lambda: wb.Shed(0, per=10), "rows must be an integer"),
+    (lambda: wb.Shed(5, per=10, confidence=1.0), "between 0 and 1"),
+    (lambda: wb.Shed(5, per=10, seed=0.5), "seed must be an integer"),  # type: ignore[arg-type]
+    (lambda: wb.Shed(5, per=0), "per must be positive"), (lambda: 5, "must be wb.Shed"),
+])
+def test_a_wrong_rule_is_refused(rule: Any, words: str) -> None:
+    events = made(windows=1)
+    with pytest.raises(PlanError, match=words):
+        wb.desk(events).add("a", query(events), overload=rule())
