@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,23 @@ class Arrivals:
         ends = np.cumsum([len(batch) for batch in batches])
         return _picked(batches, ends, order)
 
+    def take_first(self, rows: int) -> list[Batch]:
+        """The first rows that wait, as they came, where of no batch others than its first have left; they leave."""
+        whole = bisect_right(list(accumulate(self.lengths)), rows)
+        left = self.batches[:whole]
+        cut = rows - sum(self.lengths[:whole])
+        self.rows -= rows
+        self._keep([*range(whole, len(self.batches))])
+        if cut:
+            batch = self.batches[0]
+            left.append(batch.slice(0, cut))
+            self.batches[0] = batch.slice(cut, len(batch))
+            self.nbytes += self.batches[0].nbytes - batch.nbytes
+            self.lengths[0] = self.left[0] = len(batch) - cut
+            self.first[0] += cut
+            self.held_rows -= cut
+        return _joined_small(left)
+
     def take(self, numbers: Array) -> list[Batch]:
         """The rows with these numbers, in this order; they leave."""
         first = np.array(self.first)
@@ -140,6 +159,18 @@ class Arrivals:
         clone.lengths, clone.first, clone.left = list(self.lengths), list(self.first), list(self.left)
         clone.removed = [removed.copy() for removed in self.removed]
         return clone
+
+
+def _joined_small(batches: list[Batch]) -> list[Batch]:
+    """The same rows in fewer batches, without copying large ones."""
+    out, small, rows = [], list[Batch](), 0
+    for batch in batches:
+        if small and rows + len(batch) > _BATCH_ROWS:
+            out.append(Batch.concat(small))
+            small, rows = [], 0
+        small.append(batch)
+        rows += len(batch)
+    return [*out, Batch.concat(small)] if small else out
 
 
 def _picked(batches: list[Batch], ends: Array, indices: Array) -> list[Batch]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,7 @@ class Sorter:
 
     Only times and numbers of rows are moved; the rows themselves are gathered once, when they leave. Rows of one time
     keep the order in which they came. What leaves at the end of the stream, as a history that is read whole does, never
-    sees a run: all times are put in order at once.
+    sees a run: all times are put in order at once. Rows that arrive in order see no run either, and are not copied.
 
         time     1  2  3  5  6
         arrives  2  6  5  1  3     runs  2 6 | 5 | 1 3  (tails 6, 5, 3)
@@ -36,6 +37,8 @@ class Sorter:
         self.runs = SortedRuns()
         self.fresh: list[tuple[Array, Array | int]] = []
         """Times and numbers of rows that are in no run yet; one number where they follow each other."""
+        self.checked = 0
+        """The first batches of these that are known to be in order."""
 
     @property
     def rows(self) -> int:
@@ -57,9 +60,8 @@ class Sorter:
             return []
         if time == INF:
             return self._all()
-        if self._is_one_batch(time):
-            self.fresh = []
-            return self.arrivals.take_all(None)
+        if self._waits_in_order():
+            return self._first(time)
         numbers = self._cut(time)
         out = self.arrivals.take(numbers) if len(numbers) else []
         if self.arrivals.held_rows > 2 * self.rows + _SLACK_ROWS:
@@ -70,31 +72,47 @@ class Sorter:
                 self.runs.insert(self.arrivals.times(), self.arrivals.numbers())
         return out
 
-    def _is_one_batch(self, time: int) -> bool:
-        """Whether all rows that wait are one batch, in order and up to a time."""
-        if len(self.fresh) != 1 or self.runs.rows:
+    def _waits_in_order(self) -> bool:
+        """Whether all rows that wait arrived in order."""
+        if self.runs.rows:
             return False
-        times = self.fresh[0][0]
-        return len(times) == self.rows and bool(times[0] <= times[-1] <= time) and ascends(times)
+        for index in range(self.checked, len(self.fresh)):
+            times, numbers = self.fresh[index]
+            if not isinstance(numbers, int) or (index and self.fresh[index - 1][0][-1] > times[0]):
+                return False
+            if times[0] > times[-1] or not ascends(times):
+                return False
+            self.checked = index + 1
+        return True
+
+    def _first(self, time: int) -> list[Batch]:
+        """Rows up to a time, where all wait in order."""
+        whole = bisect_right(self.fresh, time, key=lambda each: int(each[0][-1]))
+        rows, stay = sum(len(times) for times, _ in self.fresh[:whole]), self.fresh[whole:]
+        if stay and (cut := int(stay[0][0].searchsorted(time, "right"))):
+            rows, stay[0] = rows + cut, (stay[0][0][cut:], stay[0][1] + cut)
+        self.fresh, self.checked = stay, len(stay)
+        return self.arrivals.take_first(rows)
 
     def _cut(self, time: int) -> Array:
         """The numbers of all rows up to a time, in order."""
         if forced_tier() is None and not self.runs.rows and not self.runs.ready():
             return self._cut_plainly(time)
         times, numbers = self._put_together()
-        self.fresh = []
+        self.fresh, self.checked = [], 0
         return self.runs.release(time, times, numbers)
 
     def _cut_plainly(self, time: int) -> Array:
         """The same without kernels, as long as they are being compiled."""
         times, numbers = self._put_together()
         stays = times > time
-        self.fresh = [(times[stays], numbers[stays])]
+        self.fresh, self.checked = [(times[stays], numbers[stays])] if stays.any() else [], 0
         return numbers[~stays][times[~stays].argsort(kind="stable")]
 
     def _all(self) -> list[Batch]:
-        out = self.arrivals.take_all(time_order(self.arrivals.times()))
-        self.runs, self.fresh = SortedRuns(), []
+        order = None if self._waits_in_order() else time_order(self.arrivals.times())
+        out = self.arrivals.take_all(order)
+        self.runs, self.fresh, self.checked = SortedRuns(), [], 0
         return out
 
     def _tighten(self) -> None:
@@ -103,6 +121,7 @@ class Sorter:
             self.runs.renumber(old, new)
         self.fresh = [(times, new[np.searchsorted(old, numbers)]) for times, numbers in self._fresh()
                       if len(numbers)]
+        self.checked = 0
 
     def _fresh(self) -> Iterator[tuple[Array, Array]]:
         for times, numbers in self.fresh:
@@ -118,5 +137,6 @@ class Sorter:
 
     def fork(self) -> Sorter:
         clone = Sorter()
-        clone.arrivals, clone.runs, clone.fresh = self.arrivals.fork(), self.runs.fork(), list(self.fresh)
+        clone.arrivals, clone.runs = self.arrivals.fork(), self.runs.fork()
+        clone.fresh, clone.checked = list(self.fresh), self.checked
         return clone

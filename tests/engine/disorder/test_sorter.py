@@ -108,6 +108,20 @@ def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.Monk
     assert sum(together) == len(out)
 
 
+def test_rows_that_arrive_in_order_are_neither_copied_nor_put_into_runs() -> None:
+    sort = Sorter()
+    first, second = rows(list(range(0, 300)), 0), rows([299, *range(299, 500)], 300)
+    sort.add(first)
+    sort.add(second)
+    left = [*sort.release(100), *sort.release(299)]
+    assert [time for time, _, _ in tuples(left)] == [*range(300), 299, 299]
+    assert np.shares_memory(left[0].sync, first.sync)
+    assert (len(sort.runs), sort.rows) == (0, 200)
+    sort.add(rows([300], 502))  # out of order: merged with what waits
+    assert tuples(sort.release(301)) == [(300, 302, "302"), (300, 502, "502"), (301, 303, "303")]
+    assert [number for _, number, _ in tuples(sort.release(INF))] == [*range(304, 502)]
+
+
 def test_memory_follows_what_waits() -> None:
     sort = Sorter()
     with tier("primitives"):
@@ -123,7 +137,7 @@ def test_memory_follows_what_waits() -> None:
 def test_memory_of_runs_is_given_back_while_rows_wait() -> None:
     sort = Sorter()
     with tier("primitives"):
-        sort.add(rows(list(range(100_000)), 0))
+        sort.add(rows([0, 2, 1, *range(3, 100_000)], 0))
         sort.release(0)
         most = sort.runs.nbytes
         left = sort.release(99_000)
