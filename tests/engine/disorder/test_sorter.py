@@ -110,7 +110,7 @@ def test_a_late_row_has_nothing_put_together_that_waits(monkeypatch: pytest.Monk
 
 def test_rows_that_arrive_in_order_are_neither_copied_nor_put_into_runs() -> None:
     sort = Sorter()
-    first, second = rows(list(range(0, 300)), 0), rows([299, *range(299, 500)], 300)
+    first, second = rows(list(range(300)), 0), rows([299, *range(299, 500)], 300)
     sort.add(first)
     sort.add(second)
     left = [*sort.release(100), *sort.release(299)]

@@ -8,16 +8,17 @@ from collections.abc import Iterator
 from whimbrel.connect.feeds.formats.line_splitter import MAX_LINE_BYTES, TOO_LONG
 from whimbrel.connect.file_formats.file_format import MalformedLine, Report
 from whimbrel.connect.file_formats.text_encoding import UTF_8, ByteStream, Utf8Stream
-from whimbrel.connect.files.data_file import DataFile, byte_stream
+from whimbrel.connect.files.data_file import DataFile, RemoteFile, byte_stream
 
 FIRST_BYTES = 1 << 20
 """The first block is small, so that the first rows come early."""
+_SMALLEST_BYTES = 1 << 18
+"""The first block of a local file. Blocks then double: a query of a few rows waits for no large block when it ends."""
 _BLOCK_BYTES = 8 << 20
 _KEPT_BYTES = 4096
 
 
-def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES,
-                encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
+def text_blocks(file: DataFile, report: Report, encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
     """Yield the number of the first line of a block, from 1, and the block, which ends with a line end.
 
     The last line of a file may lack its line end; it is added. A line of more than 64 MiB is malformed. Text in another
@@ -28,13 +29,14 @@ def text_blocks(file: DataFile, report: Report, first_bytes: int = FIRST_BYTES,
     OSError
         For a damaged or truncated compressed file.
     """
-    line, rest, size, dropping = 1, b"", first_bytes, False
+    is_remote = isinstance(file, RemoteFile)  # each block is a request, and few are faster
+    line, rest, size, dropping = 1, b"", FIRST_BYTES if is_remote else min(FIRST_BYTES, _SMALLEST_BYTES), False
     with byte_stream(file) as bytes_:
         stream: ByteStream = bytes_ if encoding == UTF_8 else Utf8Stream(bytes_, encoding)
         while data := stream.read(size):
             if line == 1 and not rest:
                 data = data.removeprefix(BOM_UTF8)
-            size = _BLOCK_BYTES
+            size = _BLOCK_BYTES if is_remote else min(2 * size, _BLOCK_BYTES)
             end = data.rfind(b"\n") + 1
             if dropping:
                 begin = data.find(b"\n") + 1
