@@ -22,7 +22,7 @@ _merge_pieces = Compiled(primitive.merge_pieces)
 _CHUNKS_AT_FIRST = 16
 _RUNS_AT_FIRST = 16
 _LOOSE = 4
-_MANY_ROWS = 1_024
+_MANY_ROWS, _LARGE_BLOCK = 1_024, 16_384
 _SHORT_RUN, _SHUFFLED = 16, 4
 """Rows of a run on average, below which a block is sorted, and below which its rows are not tried to be moved."""
 _MANY_BLOCKS = 16
@@ -33,7 +33,7 @@ class SortedRuns:
     """Times and numbers of waiting rows, in sorted runs with descending tails (Impatience, ICDE 2018, section III).
 
     Chunks that were cut off are used again; memory doubles when all are taken and is given back when no row waits.
-    Rows that came in short runs are sorted as a block. What waits of a block stays a run of its own.
+    Large blocks, and rows that came in short runs, are sorted as a block. What waits of a block stays a run of its own.
     """
 
     def __init__(self) -> None:
@@ -62,8 +62,8 @@ class SortedRuns:
 
     @property
     def nbytes(self) -> int:
-        in_blocks = (part if part.base is None else part.base for block in self.blocks for part in block)
-        return int(self.times.nbytes + self.numbers.nbytes) + sum(held.nbytes for held in in_blocks)
+        return int(self.times.nbytes + self.numbers.nbytes) + sum(_held(part).nbytes
+                                                                  for block in self.blocks for part in block)
 
     def ready(self) -> bool:
         """Whether the compiled kernels can be used now; if not, ask for them."""
@@ -81,15 +81,16 @@ class SortedRuns:
     def release(self, time: int, times: Array, numbers: Array) -> Array:
         """Take in rows in the order of arrival; the numbers of all rows up to a time, in order, which leave.
 
-        Rows that come in short runs are sorted together first. Dealing each to its run would cost more, since the
-        processor cannot foresee which one it is. Those that leave at once then never see a run.
+        Large blocks, and rows that come in short runs, are sorted together first. Dealing each to its run would cost
+        more, since the processor cannot foresee which one it is. Those that leave at once then never see a run.
         """
         falls = np.count_nonzero(times[1:] < times[:-1])
-        if len(times) < _MANY_ROWS or _SHORT_RUN * falls < len(times):
+        if len(times) < _MANY_ROWS or (len(times) < _LARGE_BLOCK and _SHORT_RUN * falls < len(times)):
             self.insert(times, numbers)
             return self.cut(time)
         order = shuffled_order(times) if _SHUFFLED * falls > len(times) else time_order(times)
-        times, numbers = times[order], numbers[order]
+        if order is not None:
+            times, numbers = times[order], numbers[order]
         leave = int(times.searchsorted(time, "right"))
         out = _merged([(times[:leave], numbers[:leave]), *self._cut_blocks(time), self._cut_runs(time)])
         if leave < len(times) and len(self.blocks) < _MANY_BLOCKS:
@@ -121,7 +122,7 @@ class SortedRuns:
         """The rows of blocks up to a time, sorted in each; they leave."""
         cut = [int(times.searchsorted(time, "right")) for times, _ in self.blocks]
         out = [(times[:end], numbers[:end]) for (times, numbers), end in zip(self.blocks, cut, strict=True)]
-        self.blocks = [(times[end:], numbers[end:])
+        self.blocks = [(_without(times, end), _without(numbers, end))
                        for (times, numbers), end in zip(self.blocks, cut, strict=True) if end < len(times)]
         return out
 
@@ -149,6 +150,17 @@ class SortedRuns:
         self.after = np.concatenate([self.after, np.zeros_like(self.after)])
         self.free = np.concatenate([self.free[:free], np.arange(chunks, 2 * chunks), np.zeros(chunks - free, np.int64)])
         self.scalars[primitive.FREE] += chunks
+
+
+def _held(part: Array) -> Array:
+    """The memory that a part of an array keeps."""
+    return part if part.base is None else part.base
+
+
+def _without(part: Array, rows: int) -> Array:
+    """What follows the first rows; their memory is given back where they were most of it."""
+    rest = part[rows:]
+    return rest.copy() if 2 * len(rest) < len(_held(part)) else rest
 
 
 def _merged(pieces: list[Piece]) -> Array:

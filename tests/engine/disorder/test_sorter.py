@@ -153,9 +153,9 @@ def test_runs_release_what_a_stable_sort_puts_first(seed: int) -> None:
     runs, held = SortedRuns(), np.empty((0, 2), np.int64)
     with tier("primitives"):
         for block in range(30):
-            jitter, size = int(chance.choice([1, 40, 6_000])), int(chance.choice([10, 1_500, 4_000]))
+            jitter, size = int(chance.choice([1, 40, 6_000])), int(chance.choice([10, 1_500, 4_000, 20_000]))
             times = block * 1_000 + np.sort(chance.integers(0, 1_000, size)) - chance.integers(0, jitter, size)
-            numbers = block * 10_000 + np.arange(size)
+            numbers = block * 20_000 + np.arange(size)
             held = np.concatenate([held, np.column_stack([times, numbers])])
             held = held[np.lexsort(held.T[::-1])]
             watermark = (block - int(chance.choice([0, 1, 6]))) * 1_000
