@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Ticks
-from whimbrel.clock import MIN_TIME, ticks_per_second
+from whimbrel.clock import INF, MIN_TIME, TickUnit, ticks_per_second
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.build import start_time
 from whimbrel.expr.literals import literal_type
@@ -39,6 +41,8 @@ class ParameterValues:
         Ticks in a second of these times; None where times are plain numbers.
     newest : int or None
         Newest event time, in these ticks, at which a value was read. A change holds after it.
+    edits : int
+        Grows with each change.
     """
 
     def __init__(self, name: str, default: Any, type_: pa.DataType) -> None:
@@ -46,6 +50,7 @@ class ParameterValues:
         self.changes: list[tuple[int, Any]] = []
         self.per_second: int | None = None
         self.newest: int | None = None
+        self.edits = 0
 
     def copy(self, per_second: int | None) -> ParameterValues:
         """Values of its own, at first the default, with times in such ticks."""
@@ -75,6 +80,12 @@ class ParameterValues:
         if self.changes and self.changes[-1][0] == at:
             self.changes.pop()
         self.changes.append((at, value))
+        self.edits += 1
+
+    def resume(self, changes: Iterable[tuple[int, Any]], newest: int | None) -> None:
+        """Take the changes of an earlier process."""
+        self.changes, self.newest = list(changes), newest
+        self.edits += 1
 
     @property
     def newest_value(self) -> Any:
@@ -85,19 +96,43 @@ class ParameterValues:
         """The values for rows that start at these times, which are of a type."""
         if not len(starts):
             return from_scalar(self.default, self.type)
-        own = getattr(type_, "unit", None)
-        scale = 1 if own is None or self.per_second is None else int(ticks_per_second(own) or 1)
-        per = scale if self.per_second is None or own is None else self.per_second
-        newest = int(starts.max()) * per // scale
-        self.newest = newest if self.newest is None else max(self.newest, newest)
+        unit = getattr(type_, "unit", None)
+        self.read(int(starts.max()), unit)
         if not self.changes:
             return from_scalar(self.default, self.type)
-        borders = np.array([max(-(-at * scale // per), MIN_TIME) for at, _ in self.changes], np.int64)
-        which = np.searchsorted(borders, starts, side="right")
+        which = np.searchsorted(np.array(self._borders(unit), np.int64), starts, side="right")
         values = [self.default, *(value for _, value in self.changes)]
         if which[0] == which[-1] and (which == which[0]).all():
             return from_scalar(values[int(which[0])], self.type)
         return from_arrow(pa.array(values, self.type).take(pa.array(which)))
+
+    def read(self, start: int, unit: TickUnit) -> None:
+        """Remember that rows up to a start, in ticks of a unit, have read their values."""
+        scale, per = self._scale(unit)
+        newest = start * per // scale
+        self.newest = newest if self.newest is None else max(self.newest, newest)
+
+    def value_at(self, start: int, unit: TickUnit) -> Any:
+        """The value for rows of a start, in ticks of a unit."""
+        before = bisect_right(self._borders(unit), start)
+        return self.changes[before - 1][1] if before else self.default
+
+    def change_after(self, start: int, unit: TickUnit) -> int:
+        """The first start, in ticks of a unit, of rows for which a later change holds; infinite if there is none."""
+        borders = self._borders(unit)
+        after = bisect_right(borders, start)
+        return borders[after] if after < len(borders) else INF
+
+    def _borders(self, unit: TickUnit) -> list[int]:
+        """The first starts for which the changes hold, in ticks of a unit."""
+        scale, per = self._scale(unit)
+        return [max(-(-at * scale // per), MIN_TIME) for at, _ in self.changes]
+
+    def _scale(self, unit: TickUnit) -> tuple[int, int]:
+        """Ticks of a unit, and ticks of the changes, that are equally long."""
+        if unit is None or self.per_second is None:
+            return 1, 1
+        return int(ticks_per_second(unit) or 1), self.per_second
 
     def __repr__(self) -> str:
         return f"{self.name!r}, {self.default!r}"

@@ -184,8 +184,7 @@ class Desk:
                             hint="Use another name, or remove it first.")
         since = None if saved is None else saved.since(name, plan)
         shared = None if saved is None else saved.was_shared(name)
-        may_share = sink is None and (budget is None if shared is None else shared)
-        query = session.add(name, plan, budget, since, may_share=may_share)
+        query = session.add(name, plan, budget, since, may_share=shared is not False)
         known = SavedSink(new_run())
         if saved is not None and since is None:
             saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan]),

@@ -132,14 +132,14 @@ class Failing(Sink):
         self.closed = True
 
 
-@pytest.mark.parametrize("checkpointed", [False, True])
-def test_a_failing_sink_touches_only_its_own_query(tmp_path: Path, checkpointed: bool) -> None:
+@pytest.mark.parametrize(("checkpointed", "number"), [(False, 0), (True, 0), (False, 2)])
+def test_a_failing_sink_touches_only_its_own_query(tmp_path: Path, checkpointed: bool, number: int) -> None:
     events, _ = made(3)
     desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path / "state") if checkpointed else None)
-    desk.add("good", SHAPES[0](events, 3), sink=wb.sinks.parquet(tmp_path / "good"))
+    desk.add("good", SHAPES[number](events, 3), sink=wb.sinks.parquet(tmp_path / "good"))
     sink = Failing()
-    desk.add("bad", SHAPES[0](events, 3), sink=sink)
-    desk.add("reader", desk.stream("bad").where(col.x > 30))
+    desk.add("bad", SHAPES[number](events, 4), sink=sink)
+    desk.add("reader", desk.stream("bad").where(wb.start_time() > 30))
     for _ in range(10):
         desk.run(rows=300)
     desk.run()
@@ -147,7 +147,12 @@ def test_a_failing_sink_touches_only_its_own_query(tmp_path: Path, checkpointed:
     assert desk["bad"].error is not None
     assert desk["bad"].error.what == "Cannot write to failing: OSError: full"
     assert sink.closed
+    whole = SHAPES[number](events, 4).where(wb.start_time() > 30)
+    assert rows_of(desk["reader"].table) == rows_of(whole.collect())
     assert written(tmp_path / "good") == rows_of(desk["good"].table)
+    desk.remove("reader")
+    desk.remove("bad")
+    assert len(desk._loop.session.pipeline.plans) == 1
     desk.stop()
 
 

@@ -158,8 +158,7 @@ class DeskCheckpoints:
                 self._restore_kernels(session, query, saved)
             query.answer.resume(saved["settled"])
         for name, (changes, newest) in saved.get("parameters", {}).items():
-            values = query.parameter_values[name]
-            values.changes, values.newest = [(at, value) for at, value in changes], newest
+            query.parameter_values[name].resume(((at, value) for at, value in changes), newest)
         for values, times in saved.get("sets", ()):
             for name, value in values.items():
                 query.parameter_values[name].set(value, times[name])
@@ -171,10 +170,6 @@ class DeskCheckpoints:
         self._saved.pop(name, None)
 
     def _restore_kernels(self, session: DeskSession, query: DeskQuery, saved: Mapping[str, Any]) -> None:
-        if saved["shared"]:
-            raise CheckpointError(f"The saved query {query.name!r} has no sink.",
-                                  where=f"desk.add({query.name!r}, ...)"[:80],
-                                  hint="Add it without a sink, or under another name.")
         pipeline = session.pipeline
         for node, index, sent in zip(query.root.walk(), saved["kernels"], saved["sent"], strict=True):
             number = pipeline.position(node)
@@ -210,6 +205,7 @@ class DeskCheckpoints:
         """Write a checkpoint, and commit what sinks have; what feeds can forget is acknowledged."""
         self._due = time.monotonic() + self._checkpoints.every_s
         self._number += 1
+        session.settle()
         sinks = session.sinks.prepare()
         try:
             write_folder(self._folder / f"{self._number:0{_DIGITS}}", self._state(session), _DESK, self._where)
@@ -228,7 +224,6 @@ class DeskCheckpoints:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _state(self, session: DeskSession) -> dict[str, Any]:
-        session.settle()
         pipeline = session.pipeline
         numbers = sorted({*pipeline.entries, *(number for plan in pipeline.plans for number in pipeline.needs[plan])})
         index = {number: place for place, number in enumerate(numbers)}

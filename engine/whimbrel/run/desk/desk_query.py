@@ -83,6 +83,11 @@ class DeskQuery:
             self._do(lambda: self.settle(self))
 
     @property
+    def answered_by(self) -> int | SharedQuery:
+        """What equal queries have in common: the number of a plan, or the steps after a shared aggregate."""
+        return self.number if self.shared is None else self.shared
+
+    @property
     def state(self) -> DeskQueryState:
         """State of the query: "running", "finished", "failed" or "stopped"."""
         self._settled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -91,7 +92,7 @@ class DeskSession:
         query.reads = frozenset(rows.name for rows in _named_rows(named) if rows.of is None)
         self._budgeted += [query] if budget is not None else []
         sheds = any(isinstance(node.op, WeightedSample) for node in named.walk())
-        shared = self._plans.split(named) if may_share and not parameters and not sheds else None
+        shared = self._plans.split(named) if may_share and not sheds else None
         if shared is not None:
             query.shared = self._sharing.add(shared, begins.get(shared.rows.name), lambda number: Answer(
                 plan, self.pipeline, number, self._keep_rows))
@@ -172,6 +173,7 @@ class DeskSession:
     def remove(self, name: str) -> None:
         """Remove a query, whatever its state."""
         query = self.queries[name]
+        self._hand_on()
         self.sinks.remove(name)
         if query.status == "running":
             self._end(query, "stopped")
@@ -250,6 +252,7 @@ class DeskSession:
                 if len(self.sinks):
                     self.sinks.take(number, out)
         self._sharing.bound()
+        self._hand_on()
         if self.pipeline.failures:
             self._end_failed()
         self._check_budgets()
@@ -261,6 +264,16 @@ class DeskSession:
         self._sharing.settle()
         for query in self._going():
             self._settle(query)
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        """Give sinks the rows that settle after shared aggregates."""
+        for query in self.sinks.shared:
+            self._settle(query)
+            shared = query.shared
+            if shared is not None and shared.for_sinks:
+                rows, shared.for_sinks = shared.for_sinks, []
+                self.sinks.take(shared, rows)
 
     def _settle(self, query: DeskQuery) -> None:
         """Run the steps of one query that wait."""
@@ -284,9 +297,18 @@ class DeskSession:
                     self._end(each, "failed", as_whimbrel_error(error))
 
     def _check_budgets(self) -> None:
+        if not self._budgeted:
+            return
+        alike = Counter(query.answered_by for query in self._going())
         for query in [query for query in self._budgeted if query.status == "running"]:
+            self._settle(query)
+            if query.status != "running":
+                continue
             assert query.budget is not None
-            why = query.budget.exceeded(*self.buffered(query), self.seconds(query))
+            rows, size_bytes = self.buffered(query)
+            if query.shared is not None and query.budget.rows is not None and rows > query.budget.rows:
+                rows = self._sharing.own_buffered_rows(query.shared)
+            why = query.budget.exceeded(rows, size_bytes, self.seconds(query, alike[query.answered_by]))
             if why is not None:
                 error = WhimbrelError(f"The query {query.name!r} was stopped: {why}.", where=f"desk[{query.name!r}]",
                                       hint="Give it a larger budget, or add a query that keeps less.")
@@ -334,11 +356,10 @@ class DeskSession:
 
     def seconds(self, query: DeskQuery, alike: int | None = None) -> float:
         """Seconds of work for a query, if so many queries are equal to it."""
-        pipeline = self.pipeline
+        pipeline, what = self.pipeline, query.answered_by
+        sharing = (sum(other.answered_by == what for other in self._going()) if alike is None else alike) or 1
         if query.shared is not None:
-            return self._sharing.seconds(query.shared) / max(1, sum(other.shared is query.shared
-                                                                    for other in self._going()))
-        sharing = (sum(other.number == query.number for other in self._going()) if alike is None else alike) or 1
+            return self._sharing.seconds(query.shared) / sharing
         return sum(pipeline.work[number].seconds / max(1, pipeline.users(number))
                    for number in pipeline.needs[query.number]) / sharing
 
@@ -372,6 +393,7 @@ class DeskSession:
 
     def change_times(self, query: DeskQuery, names: Iterable[str]) -> dict[str, int]:
         """The times from which changes of parameters hold: after everything that was read."""
+        self._settle(query)
         reached = [self._reached(number) for number in self.pipeline.entries
                    if number in self.pipeline.needs[query.number]] if query.last is None else []
         times = {}

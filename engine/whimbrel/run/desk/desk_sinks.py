@@ -12,6 +12,7 @@ from whimbrel.batch import Batch, table_from_batches, table_schema
 from whimbrel.errors import SinkError, WhimbrelError
 from whimbrel.plan import Sink
 from whimbrel.run.desk.desk_query import DeskQuery, SavedSink
+from whimbrel.run.desk.sharing.shared_query import SharedQuery
 from whimbrel.run.query_result import in_order
 
 _EVERY_S = 1.0
@@ -29,6 +30,7 @@ class DeskSinks:
     def __init__(self, fail: Callable[[DeskQuery, WhimbrelError], None]) -> None:
         self._fail = fail
         self._sinks: dict[str, tuple[DeskQuery, Sink]] = {}
+        self._names: dict[int | SharedQuery, list[str]] = {}
         self._stopped = threading.Event()
         self._due = 0.0
 
@@ -40,12 +42,23 @@ class DeskSinks:
         sink.run, sink.checkpointed, sink.stopped = saved.run, checkpointed, self._stopped
         sink.open(table_schema(query.answer.schema), query.rows, saved.token)
         self._sinks[query.name] = query, sink
+        self._names.setdefault(query.answered_by, []).append(query.name)
         query.sink, query.saved_sink = sink, saved
+        if query.shared is not None and query.shared.for_sinks is None:
+            query.shared.for_sinks = []
 
-    def take(self, number: int, batches: list[Batch]) -> None:
-        """Settled rows of a plan."""
-        for name, (query, _) in list(self._sinks.items()):
-            if query.number == number and query.status == "running":
+    @property
+    def shared(self) -> list[DeskQuery]:
+        """Running queries that take part in a shared aggregate, one of those that are equal."""
+        running = ((of, self._sinks[name][0]) for of, names in self._names.items() if not isinstance(of, int)
+                   for name in names if self._sinks[name][0].status == "running")
+        return list(dict(running).values())
+
+    def take(self, of: int | SharedQuery, batches: list[Batch]) -> None:
+        """Settled rows of a plan, by its number, or of a query that takes part in a shared aggregate."""
+        for name in list(self._names.get(of, ())):
+            query, _ = self._sinks[name]
+            if query.status == "running":
                 with self._each(name) as sink:
                     for rows in in_order(table_from_batches(query.answer.schema, batches)).to_batches():
                         sink.write(rows)
@@ -103,8 +116,15 @@ class DeskSinks:
     def _close(self, name: str) -> None:
         found = self._sinks.pop(name, None)
         if found is not None:
+            query, sink = found
+            names = self._names[query.answered_by]
+            names.remove(name)
+            if not names:
+                del self._names[query.answered_by]
+                if query.shared is not None:
+                    query.shared.for_sinks = None
             with suppress(Exception):
-                found[1].close()
+                sink.close()
 
     def stop(self) -> None:
         """Wait for no server any more."""

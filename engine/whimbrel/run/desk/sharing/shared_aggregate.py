@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Field, Schema
 from whimbrel.clock import INF, MIN_TIME
-from whimbrel.expr import Col, Expr, columns_of
+from whimbrel.expr import Col, Expr, ParameterValues, columns_of
 from whimbrel.kernels import Kernel
 from whimbrel.operators import GroupAggregate
-from whimbrel.plan import Operator, Properties
+from whimbrel.plan import Operator, Properties, structure
+from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
 from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, chosen
 
 _SAMPLE_ROWS = 1 << 16
@@ -73,6 +74,8 @@ class Member:
         The first time of rows that it reads.
     condition_key, key_keys : Hashable, tuple of Hashable
         Equal for equal conditions, and for equal keys.
+    parameters : tuple of ParameterValues
+        Those of the condition.
     """
 
     keys: tuple[Expr, ...]
@@ -80,6 +83,19 @@ class Member:
     begin: int | None
     condition_key: Hashable
     key_keys: tuple[Hashable, ...]
+    parameters: tuple[ParameterValues, ...] = ()
+    _newest: dict[tuple[Any, ...], tuple[Hashable, Expr | None]] = field(default_factory=dict, init=False)
+
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Expr | None]:
+        """The condition from a start on until a parameter changes, and its key."""
+        if self.condition is None or not self.parameters:
+            return self.condition_key, self.condition
+        values = tuple(each.value_at(start, rows.unit) for each in self.parameters)
+        if values not in self._newest:
+            settled = condition_at(self.condition, start, rows)
+            self._newest.clear()
+            self._newest[values] = structure(settled), settled
+        return self._newest[values]
 
 
 class SharedAggregateKernel(Kernel):
@@ -113,6 +129,9 @@ class SharedAggregateKernel(Kernel):
         self.groups: list[SharedGroups] = []
         self._stale = False
         self._sampled_rows = 0
+        self._parameters: tuple[ParameterValues, ...] = ()
+        self._edits = 0
+        self._settled_at, self._settled_until = MIN_TIME, INF
         self.parts: list[GroupsPart] = []
         self.first = self.changes = 0
 
@@ -161,8 +180,33 @@ class SharedAggregateKernel(Kernel):
         return []
 
     def _take_in(self, batch: Batch) -> None:
-        if not len(batch):
-            return
+        """Take in rows, in parts in which no parameter changes."""
+        while len(batch):
+            rows = self._settled_rows(batch)
+            self._take_in_settled(batch.slice(0, rows))
+            batch = batch.slice(rows, len(batch))
+
+    def _settled_rows(self, batch: Batch) -> int:
+        """How many of the first rows read the same values of all parameters; new ones make its groups stale."""
+        start, unit = batch.time(0), self._rows.unit
+        if self._stale:
+            self._parameters = tuple(dict.fromkeys(each for member in self.members for each in member.parameters))
+        edits = sum(each.edits for each in self._parameters)
+        if self._stale or start >= self._settled_until or edits != self._edits:
+            self._edits = edits
+            changes = [each.change_after(self._settled_at, unit) for each in self._parameters]
+            if self._stale or start >= min(changes, default=INF):
+                self._stale, self._settled_at = True, start
+                changes = [each.change_after(start, unit) for each in self._parameters]
+            self._settled_until = min(changes, default=INF)
+        rows = len(batch)
+        if self._settled_until <= batch.time(-1):
+            rows = int(np.searchsorted(batch.sync, self._settled_until))
+        for each in self._parameters:
+            each.read(batch.time(rows - 1), unit)
+        return rows
+
+    def _take_in_settled(self, batch: Batch) -> None:
         sample = min(len(batch), _SAMPLE_ROWS)
         if self._stale or (len(self.groups) > 1 and sample >= 4 * self._sampled_rows):
             self.flush()
@@ -205,6 +249,12 @@ class SharedAggregateKernel(Kernel):
         """Let all partial aggregates leave."""
         for groups in self.groups:
             self.parts += groups.flush()
+
+    def kept(self) -> Sequence[GroupsPart]:
+        """The partial aggregates that would leave now."""
+        copy = self.fork()
+        copy.flush()
+        return copy.parts
 
     @property
     def end(self) -> int:

@@ -35,13 +35,8 @@ class Asks(Protocol):
     def keys(self) -> tuple[Expr, ...]:
         """What it groups by."""
 
-    @property
-    def condition(self) -> Expr | None:
-        """Which rows it reads."""
-
-    @property
-    def condition_key(self) -> Hashable:
-        """Equal for equal conditions."""
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Expr | None]:
+        """Which rows it reads from a start on until a parameter changes, and what is equal for equal conditions."""
 
     @property
     def key_keys(self) -> tuple[Hashable, ...]:
@@ -111,6 +106,8 @@ class SharedGroups:
     needed : Schema
         The columns that it reads; the last one is the number of the cell.
     rows : Schema
+    start : int
+        Of the first row.
 
     Attributes
     ----------
@@ -119,7 +116,7 @@ class SharedGroups:
     """
 
     def __init__(self, keys: Mapping[Hashable, Expr], members: Sequence[Asks], states: GroupAggregate, needed: Schema,
-                 rows: Schema) -> None:
+                 rows: Schema, start: int) -> None:
         self.keys, self.members, self._states, self._needed = tuple(keys.values()), members, states, needed
         self._place = {key: place for place, key in enumerate(keys)}
         self.table = KeyTable([type_of(key, rows) for key in self.keys])
@@ -128,10 +125,10 @@ class SharedGroups:
         self.conditions: Mapping[int, int] = {}
         found = {}
         for member in members:
-            what = member.condition_key
+            what, condition = member.condition_at(start, rows)
             if what not in numbers:
                 numbers[what] = len(distinct)
-                distinct.append(member.condition)
+                distinct.append(condition)
             found[id(member)] = numbers[what]
         self.conditions = found
         self.patterns = ConditionPatterns(distinct, rows)
@@ -207,7 +204,7 @@ def chosen(members: Sequence[Asks], states: GroupAggregate, needed: Schema, samp
 
     def made(of: Sequence[Asks]) -> SharedGroups:
         keys = {same: key for member in of for same, key in zip(member.key_keys, member.keys, strict=True)}
-        return SharedGroups(keys, of, states, needed, sample.schema)
+        return SharedGroups(keys, of, states, needed, sample.schema, sample.time(0))
 
     if len(by_keys) > 1:
         finest = made(members)

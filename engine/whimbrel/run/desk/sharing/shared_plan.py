@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
-from whimbrel.expr import Col, Expr
+from whimbrel.expr import Col, Expr, ParameterValues
 from whimbrel.operators import Coalesce, GroupAggregate, Select
 from whimbrel.optimize import SharedNodes, optimize
 from whimbrel.optimize.absorb_window import absorb_window
@@ -13,6 +13,7 @@ from whimbrel.optimize.lower_aggregates import reason_for_order, windowed_rows
 from whimbrel.optimize.two_phase_aggregate import above, split_aggregate
 from whimbrel.plan import AggregatePhase, Node, PushSource, Source, reads_lifetime, structure, walk
 from whimbrel.run.desk.desk_sources import NamedRows
+from whimbrel.run.desk.sharing.parameters_of_conditions import parameters_in, without_times
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class SharedPlan:
     condition : Expr or None
     condition_key, key_keys : Hashable, tuple of Hashable
         Equal for equal conditions, and for equal keys.
+    parameters : tuple of ParameterValues
+        Those of the condition.
     rest : Node
         The steps after the partial aggregates, over a :class:`PushSource`, optimized.
     same : Hashable
@@ -41,6 +44,7 @@ class SharedPlan:
     condition: Expr | None
     condition_key: Hashable
     key_keys: tuple[Hashable, ...]
+    parameters: tuple[ParameterValues, ...]
     rest: Node
     same: Hashable
 
@@ -70,11 +74,13 @@ class SharedPlans:
         assert isinstance(aggregate, GroupAggregate)
         if aggregate.part is not AggregatePhase.WHOLE or aggregate.grid is not None or aggregate.even:
             return None
-        found = windowed_rows(aggregate, node.inputs[0]) if aggregate.measures else None
+        found = windowed_rows(aggregate, without_times(node.inputs[0])) if aggregate.measures else None
         if found is None:
             return None
         aggregate, window, rows = found
         if not isinstance(rows.op, NamedRows) or rows.op.of is None or reads_lifetime(aggregate):
+            return None
+        if parameters_in((aggregate.keys, aggregate.measures)):
             return None
         if aggregate.reads_starts(rows.schema) or reason_for_order(aggregate, rows) is not None:
             return None
@@ -98,15 +104,17 @@ class SharedPlans:
         whole = plan.rewrite(lambda each: results if each is node else each)
         if sum(isinstance(each.op, Source) for each in whole.walk()) != 1:
             return None
-        rest = self._same(whole)
+        has_parameters = any(parameters_in(each.op) for each in whole.walk())
+        rest = whole if has_parameters else self._same(whole)
         keyless = replace(in_panes.op, keys=())
         optimized = optimize(rest)
         if isinstance(optimized.op, Coalesce):  # others may read the results
             optimized = rest.once("in order", lambda: Node(Coalesce(), optimized.inputs))
         keys = tuple(expr for _, expr in aggregate.keys)
         condition_key, key_keys = structure(aggregate.condition), tuple(map(structure, keys))
-        same = (rows.op.name, structure(keyless), key_keys, condition_key, id(rest))
-        return SharedPlan(rows.op, keyless, keys, aggregate.condition, condition_key, key_keys, optimized, same)
+        same = (rows.op.name, structure(keyless), key_keys, condition_key, object() if has_parameters else id(rest))
+        return SharedPlan(rows.op, keyless, keys, aggregate.condition, condition_key, key_keys,
+                          parameters_in(aggregate.condition), optimized, same)
 
     def _source(self, rows: Node, states: Node) -> Node:
         """Where the partial aggregates of a query come in."""

@@ -43,18 +43,21 @@ class SharedQueries:
         self._group_of: dict[int, _Group] = {}
         self._queries: dict[Hashable, SharedQuery] = {}
         self._roots: dict[int, Node] = {}
+        self._ended: list[SharedQuery] = []
 
     def add(self, plan: SharedPlan, begin: int | None, answer: Callable[[int], Answer]) -> SharedQuery:
         """Add a query; one that is there already and began at the same time is shared."""
         same = (plan.same, begin)
         if same in self._queries:
-            return self._queries[same]
+            query = self._queries[same]
+            self._ended = [each for each in self._ended if each is not query]
+            return query
         key = (plan.rows.name, structure(plan.states))
         group = self._groups.get(key)
         if group is None:
             node = Node(SharedAggregate(states=plan.states), (self._sources[plan.rows.name],))
             group = self._groups[key] = _Group(key, node, self._pipeline.add(node))
-        member = Member(plan.keys, plan.condition, begin, plan.condition_key, plan.key_keys)
+        member = Member(plan.keys, plan.condition, begin, plan.condition_key, plan.key_keys, plan.parameters)
         of = group
         query = SharedQuery(member, plan.rest, lambda ended: self._kernel(of, ended=ended), answer(group.number))
         self._kernel(group).add(member)
@@ -110,6 +113,12 @@ class SharedQueries:
                                      for number in self._pipeline.needs[self.number(query)])]
         return sum(kernel.buffered_rows for kernel in kernels), sum(kernel.buffered_bytes for kernel in kernels)
 
+    def own_buffered_rows(self, query: SharedQuery) -> int:
+        """Rows that are buffered for a query, without those of others."""
+        group = self._group_of[id(query)]
+        below = self._pipeline.needs[group.number] - {self._pipeline.position(group.node)}
+        return query.own_buffered_rows() + sum(self._pipeline.kernels[number].buffered_rows for number in below)
+
     def root(self, query: SharedQuery) -> Node:
         """The node that has its results, for queries that read them."""
         if id(query) not in self._roots:
@@ -126,7 +135,10 @@ class SharedQueries:
         return query.rest.rewrite(over_group)
 
     def remove(self, query: SharedQuery) -> None:
-        """Remove a query, and its shared aggregate with the last one."""
+        """Remove a query as soon as no other one reads it, and its shared aggregate with the last one."""
+        if id(query) in self._roots and self._pipeline.knows(self._roots[id(query)]):
+            self._ended.append(query)
+            return
         group = self._group_of.pop(id(query))
         self._queries = {same: each for same, each in self._queries.items() if each is not query}
         self._roots.pop(id(query), None)
@@ -139,6 +151,9 @@ class SharedQueries:
 
     def forget_relays(self) -> None:
         """Let go of what handed results to queries that are not there any more."""
+        ended, self._ended = self._ended, []
+        for query in ended:
+            self.remove(query)
         kernels = set(map(id, self._pipeline.kernels))
         for query in self._queries.values():
             query.relays = [relay for relay in query.relays if id(relay) in kernels]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
@@ -42,6 +43,8 @@ class SharedQuery:
         What failed in its own steps.
     relays : list of RelayKernel
         What hands its results to other queries.
+    for_sinks : list of Batch, optional
+        Results that no sink has taken; None where it has no sink.
     """
 
     def __init__(self, member: Member, rest: Node, group: Callable[[bool], SharedAggregateKernel],
@@ -56,6 +59,7 @@ class SharedQuery:
         self.seconds = 0.0
         self.error: Exception | None = None
         self.relays: list[RelayKernel] = []
+        self.for_sinks: list[Batch] | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -105,6 +109,8 @@ class SharedQuery:
             self.answer.add(out)
             for relay in self.relays:
                 relay.pending += out
+            if self.for_sinks is not None:
+                self.for_sinks += out
 
     def _rows(self, parts: Sequence[GroupsPart]) -> list[Batch]:
         schema = self._schema
@@ -122,6 +128,15 @@ class SharedQuery:
                 kernel.restore_state(state)
             self.pipeline.sent_watermarks[:] = sent
         self.newest = newest
+
+    def own_buffered_rows(self) -> int:
+        """Rows that its own steps would buffer if they had all of its partial aggregates."""
+        copy, group = self.pipeline.fork([0]), self._group(False)
+        rows = self._rows([*group.since(self._seen), *group.kept()])
+        if rows:
+            with suppress(Exception):  # it shows when the steps run
+                copy.push(0, Batch.concat(rows))
+        return sum(kernel.buffered_rows for kernel in copy.kernels)
 
     def left(self) -> list[Batch]:
         """What would still come if the sources ended now."""
