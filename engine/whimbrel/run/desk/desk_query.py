@@ -84,7 +84,10 @@ class DeskQuery:
 
     @property
     def answered_by(self) -> int | SharedQuery:
-        """What equal queries have in common: the number of a plan, or the steps after a shared aggregate."""
+        """What equal queries have in common.
+
+        It is the number of a plan, or the steps after a shared aggregate.
+        """
         return self.number if self.shared is None else self.shared
 
     @property
