@@ -84,7 +84,7 @@ class DeskQuery:
 
     @property
     def answered_by(self) -> int | SharedQuery:
-        """What equal queries have in common.
+        """Identity of its steps, the same for equal queries.
 
         It is the number of a plan, or the steps after a shared aggregate.
         """
