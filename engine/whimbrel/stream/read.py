@@ -40,9 +40,9 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     ----------
     path : str, path, or several
         A file, a folder, or a pattern such as ``"logs/*.parquet"``: files are read in the natural order of their
-        names, ``part-2`` before ``part-10``. A list is read in its own order. Where folders in a folder name columns,
-        such as ``day=2024-01-02``, these are columns of the rows in them, and files are read in the order of their
-        values. Addresses are read too: ``s3://``, ``gs://``, ``az://`` and ``https://``.
+        names, ``part-2`` before ``part-10``. A list is read in its own order. Where folders in a folder or pattern
+        name columns, such as ``day=2024-01-02``, these are columns of the rows in them, and files are read in the order
+        of their values. Addresses are read too: ``s3://``, ``gs://``, ``az://`` and ``https://``.
     time : str
         The event-time column: a timestamp, a date, or integers. ``wb.SEQUENCE``: the number of the row, from 0, in a
         column ``sequence``.

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import fs
 
 import whimbrel as wb
 from whimbrel import col
@@ -72,3 +73,23 @@ def test_folders_that_do_not_agree_are_refused(tmp_path: Path) -> None:
         ParquetSource(written(tmp_path / "twice", "t=1"), time="t")
     with pytest.raises(SourceError, match=r"has columns in the names of its folders \(day=1\)"):
         ParquetSource([written(tmp_path / "listed", "day=1")], time="t")
+
+
+@pytest.mark.parametrize("pattern", ("*/*.csv", "day=*/*.csv", "**/*.csv", "day=[12]/a.*", "day=*", "*"))
+@pytest.mark.parametrize("local", (True, False))
+def test_a_pattern_has_the_columns_of_the_folders_that_it_leaves_open(tmp_path: Path, pattern: str,
+                                                                      local: bool) -> None:
+    for day in (1, 2, "2/_old"):
+        (tmp_path / f"log/day={day}").mkdir(parents=True)
+        (tmp_path / f"log/day={day}/{'b.txt' if day == '2/_old' else 'a.csv'}").write_text(f"t\n{day}\n")
+    system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    log = (wb.read_csv(tmp_path / "log" / pattern, time="t") if local
+           else wb.read_csv(f"log/{pattern}", time="t", filesystem=system))
+    assert log.collect()["day"].to_pylist() == [1, 2]
+    assert "1 of 2 files" in log.where(col.day == 2).explain()
+
+
+def test_a_pattern_of_parquet_files_has_the_columns_of_folders(tmp_path: Path) -> None:
+    assert rows(written(tmp_path, "day=1", "day=2") / "day=*" / "*.parquet", "day") == [1, 1, 2, 2]
+    with pytest.raises(SourceError, match=r"has columns in the names of its folders \(day=1\)"):
+        wb.read_parquet([tmp_path / "day=*"], time="t")

@@ -18,7 +18,11 @@ from whimbrel.errors import SourceError
 
 
 class LocatedFiles(NamedTuple):
-    """Files in the order of reading, their directory if the path is one, and a name for the source."""
+    """Files in the order of reading, the directory above them, and a name for the source.
+
+    The directory is that of a path to one, or above the first part of a pattern that varies. Folders in it name
+    columns.
+    """
 
     files: Sequence[DataFile]
     directory: DataFile | None
@@ -61,8 +65,7 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
     if filesystem is not None and isinstance(path, (str, os.PathLike)):
         address = address or os.fspath(path)
     if address is not None:
-        remote, directory = remote_files(address, where=where, endings=endings, filesystem=filesystem)
-        return LocatedFiles(remote, directory, remote[0].stem if directory is None else directory.stem)
+        return LocatedFiles(*remote_files(address, where=where, endings=endings, filesystem=filesystem))
     local = data_files(path, where=where, endings=endings)
     return LocatedFiles(local, directory_of(path), name_of(path, local))
 

@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from whimbrel.connect.addresses import without_secrets
@@ -30,7 +31,7 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
     ----------
     path : str, path or iterable of them
         A directory stands for all files with these endings, at any depth; names that begin with ``.`` or ``_`` are
-        ignored.
+        ignored. So does a directory that a pattern matches, if the pattern matches no file.
     where : str
         The user's call, for the error.
     endings : sequence of str
@@ -57,9 +58,10 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
         return [file]
     if glob.has_magic(text):
         matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - from any root
-        matches = sorted((match for match in matches if match.is_file()), key=natural_path)
-        if matches:
-            return matches
+        files = {match for match in matches if match.is_file()} or {
+            inside for match in matches if match.is_dir() for inside in _with_endings(match, endings)}
+        if files:
+            return sorted(files, key=natural_path)
         raise SourceError(f"No file matches {text!r}.", where=where,
                           hint=f"Check the pattern; it is relative to {Path.cwd()}.")
     raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
@@ -85,9 +87,19 @@ def address_of(path: object) -> str | None:
 
 
 def directory_of(path: FilePath | Iterable[FilePath]) -> Path | None:
-    """The directory of a path to one, else None."""
-    directory = Path(path).expanduser() if isinstance(path, (str, os.PathLike)) else None
-    return directory if directory is not None and directory.is_dir() else None
+    """The directory of a path to one, or above the first part of a pattern that varies; else None.
+
+    >>> directory_of("logs/day=*/*.csv"), directory_of("logs/day=1/a.csv")
+    (PosixPath('logs'), None)
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        return None
+    directory = Path(path).expanduser()
+    if directory.is_dir():
+        return directory
+    if directory.exists() or not glob.has_magic(str(directory)):
+        return None
+    return Path(*takewhile(lambda part: not glob.has_magic(part), directory.parts))
 
 
 def name_of(path: FilePath | Iterable[FilePath], files: Sequence[DataFile]) -> str:
@@ -101,13 +113,15 @@ def shown_apart(one: DataFile, other: DataFile) -> tuple[str, str]:
 
 
 def _in_directory(directory: Path, where: str, endings: Sequence[str]) -> list[Path]:
-    files = [file for file in sorted(directory.rglob("*"), key=natural_path)
-             if file.name.endswith(tuple(endings)) and file.is_file()
-             and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
-    if not files:
+    if not (files := sorted(_with_endings(directory, endings), key=natural_path)):
         raise SourceError(f"There is no {endings[0]} file in {str(directory)!r}.", where=where,
                           hint=_nearby(directory / "*"))
     return files
+
+
+def _with_endings(directory: Path, endings: Sequence[str]) -> list[Path]:
+    return [file for file in directory.rglob("*") if file.name.endswith(tuple(endings)) and file.is_file()
+            and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
 
 
 def _nearby(file: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whimbrel.connect.addresses import shown_address, without_secrets
@@ -37,8 +37,10 @@ class _Place(NamedTuple):
 
 
 def remote_files(address: str, *, where: str, endings: Sequence[str],
-                 filesystem: Any = None) -> tuple[list[RemoteFile], RemoteFile | None]:
-    """List the files of an address, a directory or a pattern, and the directory if it is one.
+                 filesystem: Any = None) -> tuple[list[RemoteFile], RemoteFile | None, str]:
+    """List the files of an address, a directory or a pattern, with their directory and a name.
+
+    The directory of a pattern is that above the first part that varies.
 
     Parameters
     ----------
@@ -60,10 +62,11 @@ def remote_files(address: str, *, where: str, endings: Sequence[str],
     shown = place.file(place.path)
     try:
         if place.scheme not in _WEB and _MAGIC.search(place.path):
-            return _matches(place, where), None
+            files, above = _matches(place, endings, where)
+            return files, above, files[0].stem
         info = place.system.get_file_info(place.path)
         if info.is_file:
-            return [place.file(place.path, status_of(info))], None
+            return [place.file(place.path, status_of(info))], None, shown.stem
         files = _in_directory(place, endings) if place.scheme not in _WEB else []
     except SourceError:
         raise
@@ -71,35 +74,49 @@ def remote_files(address: str, *, where: str, endings: Sequence[str],
         raise unknown_failure(str(shown), error, where) from None
     if not files:
         raise _missing(place, shown, endings, where)
-    return files, shown
+    return files, shown, shown.stem
 
 
 def _in_directory(place: _Place, endings: Sequence[str]) -> list[RemoteFile]:
     """Files of a directory with these endings; none if it does not exist."""
-    inside = len(place.path.strip("/")) + 1
     try:
         listed = _listed(place, place.path)
     except FileNotFoundError:
         return []
-    return sorted((file for file in listed if file.name.endswith(tuple(endings)) and not any(
-        part[:1] in (".", "_") for part in file.key.strip("/")[inside:].split("/"))), key=natural_path)
+    return sorted((file for file in listed if _stands_for(place.path, file, endings)), key=natural_path)
 
 
-def _matches(place: _Place, where: str) -> list[RemoteFile]:
+def _stands_for(directory: str, file: RemoteFile, endings: Sequence[str]) -> bool:
+    """Whether a directory stands for a file in it, by its names."""
+    inside = file.key.strip("/")[len(directory.strip("/")) + 1:].split("/")
+    return file.name.endswith(tuple(endings)) and not any(part[:1] in (".", "_") for part in inside)
+
+
+def _matches(place: _Place, endings: Sequence[str], where: str) -> tuple[list[RemoteFile], RemoteFile]:
+    """Files of a pattern, or those of directories if it matches no file; and the directory above what varies."""
     parts = place.path.split("/")
     first = next(number for number, part in enumerate(parts) if _MAGIC.search(part))
     if first == 0:
         raise SourceError(f"The bucket of {str(place.file(place.path))!r} must not be a pattern.", where=where,
                           hint="Use patterns only after the name of the bucket.")
     pattern = re.compile("".join(map(_regex, _PARTS.findall(place.path.strip("/")))))
+    above = "/".join(parts[:first])
     try:
-        listed = _listed(place, "/".join(parts[:first]))
+        listed = _listed(place, above)
     except FileNotFoundError:
         listed = []
     files = sorted((file for file in listed if pattern.fullmatch(file.key.strip("/"))), key=natural_path)
+    files = files or sorted((file for file in listed for folder in _folders(file.key) if pattern.fullmatch(folder)
+                             and _stands_for(folder, file, endings)), key=natural_path)
     if not files:
         raise SourceError(f"No file matches {str(place.file(place.path))!r}.", where=where, hint="Check the pattern.")
-    return files
+    return list(dict.fromkeys(files)), place.file(above)
+
+
+def _folders(key: str) -> Iterator[str]:
+    """Paths of the directories that a file is in."""
+    parts = key.strip("/").split("/")
+    yield from ("/".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
 def _regex(part: str) -> str:
