@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import Any, assert_never
 
@@ -23,7 +24,7 @@ from whimbrel.expr.direct_evaluation import FEW_CHOICES, direct_form, is_one_of
 from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
-from whimbrel.expr.numeric_functions import extreme, float_power, function_of_one, sign
+from whimbrel.expr.numeric_functions import clip_ends, clipped, extreme, float_power, function_of_one, sign
 from whimbrel.expr.row_choice import choose_values
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
@@ -361,8 +362,13 @@ def _extreme(expr: Call, scope: Scope) -> Value:
 
 
 def _when(expr: When, scope: Scope) -> Value:
+    if (clip := clip_ends(expr)) is not None:
+        x, *ends = clip
+        found = clipped(_value(x, scope), ends)
+        if found is not None:
+            return found
     condition = _at(expr.condition, _value(expr.condition, scope), BOOL, scope, expr)
-    holds: Bits = condition.data & condition.valid
+    holds: Bits = _and(condition.data, condition.valid)
     yes, no = scope.only(lambda: holds), scope.only(lambda: ~holds)
     then, otherwise = _value(expr.then, yes), _value(expr.otherwise, no)
     result = common_type(expr, _typed(expr.then, then), _typed(expr.otherwise, otherwise))
@@ -373,6 +379,10 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
     if first is PRESENT:
         return one
     if one.fixed:
+        if _is_null(one):
+            return replace(other, valid=_and(~first, other.valid))
+        if _is_null(other):
+            return replace(one, valid=_and(first, one.valid))
         is_whole = one.valid is PRESENT and other.valid is PRESENT
         valid = PRESENT if is_whole else choose_values(first, one.valid, other.valid)
         return Value(one.type, choose_values(first, one.data, other.data), valid)
@@ -387,6 +397,15 @@ def _choose(first: Bits, one: Value, other: Value) -> Value:
         raise KernelError(f"when() and fill_null() do not support values of type {one.type}.",
                           where="when() or fill_null()",
                           hint="Choose between their fields, or use explode() first.") from None
+
+
+def _and(mask: Any, valid: Bits) -> Any:
+    return mask if valid is PRESENT else mask & valid
+
+
+def _is_null(value: Value) -> bool:
+    """Whether it is null in all rows."""
+    return isinstance(value.valid, np.bool_) and not value.valid
 
 
 def _sought(expr: Call, type_: pa.DataType) -> tuple[pa.DataType, list[Value]]:

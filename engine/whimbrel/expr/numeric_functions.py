@@ -6,6 +6,7 @@ depend on the processor in the last bit. float32 is computed in double precision
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import reduce
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
-from whimbrel.expr.nodes import Binary, Lit
+from whimbrel.expr.nodes import Binary, Expr, Lit, When
 from whimbrel.expr.row_choice import choose_values
 from whimbrel.expr.value import PRESENT, Value
 
@@ -76,13 +77,80 @@ def extreme(function: str, values: Sequence[Value]) -> Value:
 def _greater(x: Value, y: Value) -> Value:
     if not x.fixed:
         return Value(x.type, pc.max_element_wise(x.arrow(), y.arrow()))
-    return _chosen(x, y, (x.data != x.data) | (x.data >= y.data))
+    made = _between_whole(np.maximum, x, y)
+    return _chosen(x, y, (x.data != x.data) | (x.data >= y.data)) if made is None else made
 
 
 def _lesser(x: Value, y: Value) -> Value:
     if not x.fixed:
         return Value(x.type, pc.min_element_wise(x.arrow(), y.arrow()))
-    return _chosen(x, y, (x.data == x.data) & ~(y.data < x.data))
+    made = _between_whole(np.fmin, x, y)
+    return _chosen(x, y, (x.data == x.data) & ~(y.data < x.data)) if made is None else made
+
+
+def _between_whole(call: np.ufunc, x: Value, y: Value) -> Value | None:
+    """One call of NumPy, where that gives the same: nothing is null, and all zeros have one sign."""
+    are_present = x.valid is PRESENT and y.valid is PRESENT
+    if not are_present or x.data.dtype != y.data.dtype or x.data.dtype.kind not in "iuf":
+        return None
+    found = call(x.data, y.data)
+    if found.dtype.kind == "f" and np.any(found == 0) and (_has_negative_zero(x.data) or _has_negative_zero(y.data)):
+        return None
+    return Value(x.type, found)
+
+
+def _has_negative_zero(data: Any) -> bool:
+    return bool(np.any(np.signbit(data) & (data == 0)))
+
+
+def clip_ends(choice: When) -> tuple[Expr, float | None, float | None] | None:
+    """What a choice of ``clip`` limits, and both ends; None if it is another choice.
+
+    Examples
+    --------
+    >>> from whimbrel.expr import col
+    >>> clip_ends(col.x.clip(0, 1))[1:]
+    (0, 1)
+    """
+    if (found := _one_end(choice, ">")) is not None:
+        x, high, rest = found
+        return (x, None, high) if rest is x else None
+    if (found := _one_end(choice, "<")) is None:
+        return None
+    x, low, rest = found
+    if rest is x:
+        return x, low, None
+    inside = _one_end(rest, ">") if isinstance(rest, When) else None
+    if inside is None or inside[0] is not x or inside[2] is not x or low > inside[1]:
+        return None
+    return x, low, inside[1]
+
+
+def _one_end(choice: When, sign: str) -> tuple[Expr, float, Expr] | None:
+    """What is compared with a number, the number, which is chosen beyond it, and what is chosen otherwise."""
+    condition, end = choice.condition, choice.then
+    if not (isinstance(condition, Binary) and condition.op == sign and condition.right is end and isinstance(end, Lit)):
+        return None
+    number = end.value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not math.isfinite(number):
+        return None
+    return condition.left, number, choice.otherwise
+
+
+def clipped(x: Value, ends: Sequence[float | None]) -> Value | None:
+    """A column within both ends by NumPy's minimum and maximum; None where they may give something else."""
+    types = {pa.int64(): int, pa.float64(): float}
+    number = types.get(x.type)
+    if number is None:
+        return None
+    for end in ends:
+        if end is not None and (type(end) not in (int, number) or number(end) != end or abs(end) >= 2**63):
+            return None
+        if end == 0 and number is float and (math.copysign(1, end) < 0 or _has_negative_zero(x.data)):
+            return None
+    low, high = (None if end is None else x.data.dtype.type(end) for end in ends)
+    found = x.data if high is None else np.minimum(x.data, high)
+    return Value(x.type, found if low is None else np.maximum(found, low), x.valid)
 
 
 def _chosen(x: Value, y: Value, first: Any) -> Value:

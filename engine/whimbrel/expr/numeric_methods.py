@@ -173,8 +173,9 @@ class NumericMethods:
         if low is None and high is None:
             raise ExpressionError("clip() needs an end of a range.", where=f"{x.show()}.clip()",
                                   hint="Use clip(0, 1), clip(0) or clip(high=1).")
-        below = x if high is None else When(x > high, lift(high), x)
-        return below if low is None else When(x < low, lift(low), below)
+        least, most = lift(low), lift(high)
+        below = x if high is None else When(x > most, most, x)
+        return below if low is None else When(x < least, least, below)
 
     def nullif(self, value: Any) -> Expr:
         """Null where it equals `value`."""

@@ -175,6 +175,40 @@ def test_greatest_and_least_leave_nulls_out() -> None:
     assert type_of(greatest(col.c, 0.5), of.schema) == pa.float64()
 
 
+@pytest.mark.parametrize(("low", "high"), [
+    (-1, 2), (0, 1), (-0.0, 1.0), (0.5, None), (None, -0.5), (None, 0), (2, -1), (NAN, 1), (2**53 + 1, None),
+    (-INF, INF), (0.1, 0.1)])
+def test_clip_compares_with_one_end_after_the_other(low: float | None, high: float | None) -> None:
+    def inside(x: float | None) -> float | None:
+        if x is None or (low is not None and x < low):
+            return None if x is None else low
+        return high if high is not None and x > high else x
+
+    numbers = [*EDGES, None, 9007199254740992.0]
+    found = values(col.x.clip(low, high), batch(x=numbers))
+    expected = [inside(x) for x in numbers]
+    assert [x is None for x in found] == [x is None for x in expected]
+    assert bits([x for x in found if x is not None]).tolist() == bits([x for x in expected if x is not None]).tolist()
+    integers = [-3, 0, None, 1, 2**62]
+    assert np.array_equal(values(col.n.clip(low, high), batch(n=integers)), [inside(n) for n in integers])
+
+
+def test_zeros_of_both_signs_keep_them_in_greatest_and_least() -> None:
+    zeros = [0.0, -0.0, 0.0, -0.0, 3.0]
+    others = [-0.0, 0.0, 0.0, -0.0, 0.0]
+    of = batch(x=zeros, y=others)
+    assert bits(values(greatest(col.x, col.y), of)).tolist() == bits(zeros).tolist()
+    assert bits(values(least(col.x, col.y), of)).tolist() == bits([*zeros[:4], 0.0]).tolist()
+
+
+def test_nullif_keeps_other_values() -> None:
+    of = batch(n=[1, 2, None, 2], x=[NAN, 2.0, None, -0.0])
+    assert values(col.n.nullif(2), of) == [1, None, None, None]
+    assert values(wb.when(col.n == 2).then(col.n).otherwise(None), of) == [None, 2, None, 2]
+    assert values(col.x.nullif(0.0), of)[1:] == [2.0, None, None]
+    assert values(wb.when(True).then(None).otherwise(col.n), of) == [None] * 4
+
+
 def test_nan_is_greater_than_every_number() -> None:
     of = batch(x=[NAN, 1.0, NAN, -0.0], y=[2.0, NAN, NAN, 0.0])
     assert np.isnan(values(greatest(col.x, col.y), of)[:3]).all()
