@@ -37,7 +37,7 @@ def read_delta(path: FilePath, *, time: str, end: str | None = None, arrival: st
     version : int, optional
         Default: the newest version.
     timestamp : str or datetime, optional
-        The version that was current then.
+        The version that was current then, in UTC unless it has a zone.
     storage_options : mapping of str to str, optional
         Options of the storage, such as credentials, as in the package deltalake.
 

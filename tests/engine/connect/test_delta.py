@@ -15,7 +15,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.s3_server import SECRET, s3_server
 from whimbrel import col
-from whimbrel.errors import MissingExtraError, SinkError, SourceError
+from whimbrel.errors import MissingExtraError, PlanError, SinkError, SourceError
 
 SCHEMA = pa.schema({"at": pa.int64(), "x": pa.string()})
 
@@ -70,6 +70,17 @@ def test_a_column_that_no_file_has_is_null(tmp_path: Path) -> None:
     DeltaTable(tmp_path).alter.add_columns(Field("y", "double"))  # type: ignore[arg-type]
     assert wb.read_delta(tmp_path, time="at").select("x", "y").collect().to_pylist() == [
         {"start": 1, "end": 2, "x": 2, "y": None}]
+
+
+def test_a_moment_before_the_first_version_is_refused(table: Path) -> None:
+    with pytest.raises(SourceError, match=r"has no version of 2000-01-01 .* or before; the oldest is of") as caught:
+        wb.read_delta(table, time="at", timestamp="2000-01-01")
+    assert "later timestamp" in caught.value.hint
+    for options, what in (({"timestamp": "yesterday"}, "timestamp must be a time in ISO 8601, got 'yesterday'"),
+                          ({"timestamp": 5}, "timestamp must be a time in ISO 8601, got 5"),
+                          ({"version": -1}, "version must be an integer of at least 0, got -1")):
+        with pytest.raises(PlanError, match=what):
+            wb.read_delta(table, time="at", **options)
 
 
 def test_what_is_missing_is_named(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from whimbrel.connect.addresses import shown_address, without_secrets
-from whimbrel.errors import MissingExtraError, SourceError
+from whimbrel.connect.table_formats.moments import moment_of
+from whimbrel.errors import MissingExtraError, PlanError, SourceError
 
 _UNSUPPORTED = {"deletionVectors": "deletion vectors", "columnMapping": "mapped columns"}
 
@@ -48,11 +49,15 @@ def opened_table(path: str, version: int | None, timestamp: str | datetime | Non
     """
     library = delta_library("read_delta()")
     shown, table = shown_address(path), None
+    moment = None if timestamp is None else moment_of(timestamp, where)
+    if version is not None and (not isinstance(version, int) or version < 0):
+        raise PlanError(f"version must be an integer of at least 0, got {version!r}.", where=where,
+                        hint="Leave version out to read the newest one.")
     try:
         table = library.DeltaTable(path, storage_options=None if options is None else dict(options))
         newest = table.version()
-        if timestamp is not None:
-            table.load_as_version(timestamp)
+        if moment is not None:
+            table.load_as_version(moment)
         elif version is not None and version <= newest:
             table.load_as_version(version)
     except (library.exceptions.DeltaError, OSError, ValueError) as error:
@@ -67,12 +72,28 @@ def opened_table(path: str, version: int | None, timestamp: str | datetime | Non
     if version is not None and version > newest:
         raise SourceError(f"version {version:,} of {shown!r} does not exist; the newest is {newest:,}.", where=where,
                           hint=f"Use a version from 0 to {newest:,}.")
+    if moment is not None and (first := _committed(path, table.version(), options)) is not None and first > moment:
+        raise SourceError(f"{shown!r} has no version of {moment} or before; the oldest is of {first}.", where=where,
+                          hint="Use a later timestamp; the log of old versions is removed.")
     features = table.protocol().reader_features or []
     for feature, name in _UNSUPPORTED.items():
         if feature in features and (feature != "deletionVectors" or _has_deletion_vectors(table)):
             raise SourceError(f"{shown!r} has {name}, which read_delta cannot read.", where=where,
                               hint="Rewrite the table without them, or use wb.from_spark(...).")
     return table
+
+
+def _committed(path: str, version: int, options: Mapping[str, str] | None) -> datetime | None:
+    """When a version was written, by which it is found; None if its part of the log was removed.
+
+    The library gives the oldest version for all moments before it.
+    """
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow import fs
+
+    system = fs.PyFileSystem(DeltaStorageHandler(path, None if options is None else dict(options)))
+    found: datetime | None = system.get_file_info(f"_delta_log/{version:020}.json").mtime
+    return found
 
 
 def _has_deletion_vectors(table: Any) -> bool:

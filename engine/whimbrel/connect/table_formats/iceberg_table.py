@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import shown_address, without_secrets
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, status_of
+from whimbrel.connect.table_formats.moments import moment_of
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, WhimbrelError
 
 _WHAT = "Use a name such as 'sales.orders', the file of its metadata, or a table of pyiceberg."
@@ -111,7 +112,7 @@ def snapshot_of(table: Any, snapshot: int | None, timestamp: str | datetime | No
                               hint=f"Use one of its {len(table.snapshots()):,} snapshots, such as {_newest(table)}.")
         return found
     if timestamp is not None:
-        at = _moment(timestamp, where)
+        at = moment_of(timestamp, where)
         entries = [entry for entry in table.history() if entry.timestamp_ms <= at.timestamp() * 1000]
         found = table.snapshot_by_id(entries[-1].snapshot_id) if entries else None
         if found is None:
@@ -166,15 +167,6 @@ def _small(type_: pa.DataType) -> pa.DataType:
 def _newest(table: Any) -> int | None:
     current = table.current_snapshot()
     return None if current is None else int(current.snapshot_id)
-
-
-def _moment(timestamp: str | datetime, where: str) -> datetime:
-    try:
-        at = datetime.fromisoformat(timestamp) if isinstance(timestamp, str) else timestamp
-    except ValueError:
-        raise PlanError(f"timestamp must be a time in ISO 8601, got {timestamp!r}.", where=where,
-                        hint='Use for example timestamp="2024-05-01T00:00:00Z".') from None
-    return at.replace(tzinfo=at.tzinfo or UTC)
 
 
 def _said(error: Exception) -> str:
