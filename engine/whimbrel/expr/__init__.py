@@ -14,6 +14,7 @@ from whimbrel.expr.build import (
 )
 from whimbrel.expr.codegen import LiteralArguments, can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
+from whimbrel.expr.costs import Cost, all_of, parts_of, why_expensive
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.format import show
@@ -69,6 +70,7 @@ __all__ = [
     "Col",
     "Column",
     "Condition",
+    "Cost",
     "Expr",
     "Keys",
     "Lit",
@@ -79,6 +81,7 @@ __all__ = [
     "RowFunction",
     "Unary",
     "When",
+    "all_of",
     "array_function",
     "binary_types",
     "can_be_key",
@@ -113,6 +116,7 @@ __all__ = [
     "named_columns",
     "named_words",
     "parameter",
+    "parts_of",
     "physical",
     "predicate",
     "predicate_source",
@@ -128,4 +132,5 @@ __all__ = [
     "trace_step",
     "type_of",
     "when",
+    "why_expensive",
 ]

@@ -29,6 +29,7 @@ from whimbrel.optimize.lower_aggregates import (
     why_no_levels,
     why_not_lower,
 )
+from whimbrel.optimize.order_filters import order_filters
 from whimbrel.optimize.plan_notation import borders, plan_notation
 from whimbrel.optimize.prune_columns import prune_columns
 from whimbrel.optimize.push_down_filters import push_down
@@ -90,8 +91,8 @@ def _together(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _before_loops(roots: Sequence[Node]) -> tuple[Node, ...]:
     check_latencies(roots)
     check_limits(roots)
-    roots = cut_sources(rewrite(roots, late_policies))
-    plans = sort_as_needed(split_latencies(share_sources(push_down(share_subplans(widen_windows(roots))))))
+    roots = order_filters(share_subplans(widen_windows(cut_sources(rewrite(roots, late_policies)))))
+    plans = sort_as_needed(split_latencies(share_sources(push_down(roots))))
     return prune_columns(plans)  # a periodic loop takes numbers only: columns of text are removed first
 
 

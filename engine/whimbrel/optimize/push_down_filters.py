@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from whimbrel.expr import Binary, Expr
+from whimbrel.expr import Expr, parts_of
 from whimbrel.operators import Where
 from whimbrel.plan import Node, Source, rewrite, walk
 
@@ -31,13 +31,6 @@ def _filters(node: Node, consumers: Mapping[int, Sequence[Node | None]]) -> Iter
         consumer, = consumers[id(node)]
         if consumer is None or not isinstance(consumer.op, Where):
             break
-        yield from _parts(consumer.op.condition)
+        yield from parts_of(consumer.op.condition)
         node = consumer
 
-
-def _parts(condition: Expr) -> Iterator[Expr]:
-    if isinstance(condition, Binary) and condition.op == "&":
-        yield from _parts(condition.left)
-        yield from _parts(condition.right)
-    else:
-        yield condition

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from whimbrel.operators import EvictingAggregate
 from whimbrel.operators.aggregation.evicting_kernel import EvictingKernel
+from whimbrel.operators.rows.where import CostlyWhereKernel
 from whimbrel.optimize import level_lines, plan_notation
 from whimbrel.plan import Node, Source, explain, readable
 from whimbrel.run.pipeline import Pipeline
@@ -26,6 +27,8 @@ class StepCost:
         Its own time, without that of downstream steps.
     table : str
         For partial aggregates in an evicting table: its size, and the rows that leave it.
+    conditions : tuple of str
+        For an expensive filter: the cost of each expensive condition, and the share of the rows that it keeps.
     buffered_bytes : int, optional
         The most bytes that it buffered, where they were measured.
     """
@@ -34,6 +37,7 @@ class StepCost:
     rows_out: int
     seconds: float
     table: str = ""
+    conditions: tuple[str, ...] = ()
     buffered_bytes: int | None = None
 
     def show(self) -> list[str]:
@@ -41,7 +45,7 @@ class StepCost:
         each = "" if not self.rows_in else f", {show_ns(self.seconds, self.rows_in)} a row in"
         buffered = "" if self.buffered_bytes is None else f", at most {self.buffered_bytes:,} bytes buffered"
         line = f"measured: {self.rows_in:,} rows in, {self.rows_out:,} out{each}{buffered}"
-        return [line, *([f"measured: {self.table}"] if self.table else [])]
+        return [line, *(f"measured: {each}" for each in ((self.table,) if self.table else self.conditions))]
 
 
 def step_costs(pipeline: Pipeline, nodes: Sequence[int], waited_s: Sequence[float] = ()) -> dict[int, StepCost]:
@@ -60,7 +64,9 @@ def step_costs(pipeline: Pipeline, nodes: Sequence[int], waited_s: Sequence[floa
         work, kernel = pipeline.work[number], pipeline.kernels[number]
         seconds = work.seconds - (waited_s[number] if waited_s else 0.0)
         table = _table(kernel) if isinstance(kernel, EvictingKernel) else ""
-        found[id(pipeline.nodes[number])] = StepCost(pipeline.rows_in(number), work.rows_out, seconds, table)
+        conditions = _conditions(kernel) if isinstance(kernel, CostlyWhereKernel) else ()
+        found[id(pipeline.nodes[number])] = StepCost(pipeline.rows_in(number), work.rows_out, seconds, table,
+                                                     conditions)
     return found
 
 
@@ -95,6 +101,12 @@ def _table(kernel: EvictingKernel) -> str:
         return ""
     aside = "; most rows pass it now, because it saves too little" if size.pause_rows else ""
     return f"{size.total_left / size.total_rows:.1%} of the rows leave a table of {size.slots:,} slots early{aside}"
+
+
+def _conditions(kernel: CostlyWhereKernel) -> tuple[str, ...]:
+    return tuple(f"{each.condition.show()}: {show_ns(each.ns * 1e-9, each.rows)} a row, keeps "
+                 f"{each.rows_kept / each.rows:.1%} of {each.rows:,}"
+                 for each in (*kernel.ordered, *kernel.last) if each.rows)
 
 
 def show_ns(seconds: float, rows: int) -> str:

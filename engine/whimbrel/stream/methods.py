@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Self
 
     from whimbrel.clock import Duration, Instant, Rate, TickUnit
-    from whimbrel.expr import Col, Column, Condition, Expr, Keys
+    from whimbrel.expr import Col, Column, Condition, Cost, Expr, Keys
     from whimbrel.operators import (
         Absence,
         Beginning,
@@ -577,15 +577,18 @@ class Methods:
         """
         return self._unary(operators.unpivot, *names, attribute=attribute, value=value, keys=self.keys)
 
-    def where(self, *conditions: Condition) -> Self:
+    def where(self, *conditions: Condition, cost: Cost | None = None) -> Self:
         """Keep events for which every condition is true; null counts as false.
 
         Parameters
         ----------
         *conditions : Expr or callable
             Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
+        cost : {"cheap", "expensive"}, optional
+            What an evaluation costs. Default: Python functions and regular expressions are expensive. An expensive
+            condition is evaluated last, on the rows that pass the cheap ones.
         """
-        return self._unary(operators.where, *conditions)
+        return self._unary(operators.where, *conditions, cost=cost)
 
     def above(self, value: Expr | Callable[[Any], Any], on: float, *, off: float | None = None, hold: int = 0,
               min: int = 1, pad: Duration = 0) -> Self:

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from time import perf_counter_ns
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.errors import ExpressionError, PlanError
-from whimbrel.expr import Condition, Expr, check_text, columns_of, predicate, trace, type_of
+from whimbrel.expr import (
+    Condition,
+    Cost,
+    Expr,
+    all_of,
+    can_fail,
+    check_text,
+    columns_of,
+    parts_of,
+    predicate,
+    trace,
+    type_of,
+    why_expensive,
+)
 from whimbrel.kernels import Kernel, Stateless, selected_rows
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Ordered, Properties, Reach, fluent, reads_exactly
 
@@ -29,11 +43,17 @@ class Where(Operator):
     ----------
     condition : Expr
         Of type bool. Null counts as false.
+    cost : {"cheap", "expensive"}, optional
+        What the user says of the condition.
 
     Notes
     -----
+    Python functions and regular expressions are expensive. An expensive condition is a step of its own, which no
+    aggregate absorbs. Its parts that must all be true are evaluated one after the other, each on the rows that passed
+    those before it. Cheap parts come first. Then come expensive ones, by measured cost and the share of rows that they
+    keep. Expensive ones that can fail come last.
     Shapes: at most as many rows out as in, columns unchanged. State: none.
-    Source: Trill (VLDB 2015), section 3.2.
+    Source: Trill (VLDB 2015), section 3.2; Hellerstein and Stonebraker, Predicate Migration (SIGMOD 1993).
 
     Examples
     --------
@@ -48,6 +68,15 @@ class Where(Operator):
     row_by_row: ClassVar[bool] = True
 
     condition: Expr
+    cost: Cost | None = None
+
+    @property
+    def is_expensive(self) -> bool:
+        """True if the condition is expensive.
+
+        The user says so, or else its text does.
+        """
+        return self.cost == "expensive" or (self.cost is None and why_expensive(self.condition) is not None)
 
     def schema(self, *upstream: Schema) -> Schema:
         type_ = type_of(self.condition, upstream[0], where=self.show())
@@ -73,21 +102,30 @@ class Where(Operator):
         return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return WhereKernel(self.condition)
+        return CostlyWhereKernel(self.condition, self.cost) if self.is_expensive else WhereKernel(self.condition)
+
+    def notes(self, *upstream: Schema) -> Sequence[str]:
+        return [f"expensive, because of {why_expensive(self.condition)}"] if self.is_expensive and not self.cost else []
 
     def show(self) -> str:
-        return f"where({self.condition.show()})"
+        return f"where({self.condition.show()}{f', cost={self.cost!r}' if self.cost else ''})"
 
 
 @fluent
-def where(schema: Schema, *conditions: Condition) -> Where:
+def where(schema: Schema, *conditions: Condition, cost: Cost | None = None) -> Where:
     """Keep events for which every condition is true; null counts as false.
 
     Parameters
     ----------
     *conditions : Expr or callable
         Such as ``col.x > 3`` or ``lambda e: e.x > 3``.
+    cost : {"cheap", "expensive"}, optional
+        What an evaluation costs. Default: Python functions and regular expressions are expensive. An expensive
+        condition is evaluated last, on the rows that pass the cheap ones.
     """
+    if cost not in ("cheap", "expensive", None):
+        raise PlanError(f'cost must be "cheap" or "expensive", got {cost!r}.', where="where(cost=...)",
+                        hint="Leave it out, and the condition decides.")
     if not conditions:
         raise PlanError("where() needs a condition.", where="where()", hint="Add one, such as where(col.x > 3).")
     whole, *others = (trace(condition, where="where()") for condition in conditions)
@@ -95,7 +133,7 @@ def where(schema: Schema, *conditions: Condition) -> Where:
         check_text(condition, schema.names, "where()")
     for other in others:
         whole = whole & other
-    return Where(condition=whole)
+    return Where(condition=whole, cost=cost)
 
 
 class WhereKernel(Stateless):
@@ -105,7 +143,10 @@ class WhereKernel(Stateless):
         self.condition = condition
 
     def apply(self, batch: Batch) -> Batch:
-        kept = predicate(self.condition, batch)
+        return self.kept(batch, predicate(self.condition, batch))
+
+    def kept(self, batch: Batch, kept: np.ndarray[Any, Any]) -> Batch:
+        """The rows that are there and for which this is true."""
         if batch.absent is not None:
             kept = kept & ~batch.absent
         rows = int(np.count_nonzero(kept))
@@ -114,3 +155,65 @@ class WhereKernel(Stateless):
         if 2 * rows > len(batch) and self.storage is None:
             return batch.with_absent(~kept)
         return selected_rows(batch, kept, rows, self.storage)
+
+
+@dataclass(eq=False)
+class MeasuredCondition:
+    """A condition, and what it cost so far.
+
+    Parameters
+    ----------
+    condition : Expr
+    rows, rows_kept : int
+        Rows for which it was evaluated, and for which it was true.
+    ns : int
+        Nanoseconds that this took.
+    """
+
+    condition: Expr
+    rows: int = 0
+    rows_kept: int = 0
+    ns: int = 0
+
+    @property
+    def ns_per_dropped_row(self) -> float:
+        """What it costs to drop a row; 0 while nothing is known, so that it is measured."""
+        return self.ns / max(self.rows - self.rows_kept, 0.5) if self.rows else 0.0
+
+
+class CostlyWhereKernel(WhereKernel):
+    """Evaluates the parts of a condition one after the other, each on the rows that passed those before it.
+
+    Only parts that cannot fail change their order, so that no measurement decides on an error.
+
+    Attributes
+    ----------
+    first : Expr or None
+        The cheap parts.
+    ordered, last : list of MeasuredCondition
+        Expensive parts: those that cannot fail, and those that can, in the order in which they were written.
+    """
+
+    def __init__(self, condition: Expr, cost: Cost | None) -> None:
+        super().__init__(condition)
+        parts = list(parts_of(condition))
+        costly = [part for part in parts if cost == "expensive" or why_expensive(part) is not None]
+        cheap = [part for part in parts if not any(part is other for other in costly)]
+        self.first = all_of(cheap) if cheap else None
+        self.ordered = [MeasuredCondition(part) for part in costly if not can_fail(part)]
+        self.last = [MeasuredCondition(part) for part in costly if can_fail(part)]
+
+    def apply(self, batch: Batch) -> Batch:
+        if self.first is not None:
+            batch = self.kept(batch, predicate(self.first, batch))
+        batch = batch.compact(self.storage)
+        for each in (*sorted(self.ordered, key=lambda part: part.ns_per_dropped_row), *self.last):
+            if not len(batch):
+                break
+            began = perf_counter_ns()
+            kept = predicate(each.condition, batch)
+            each.ns += perf_counter_ns() - began
+            each.rows += len(batch)
+            batch = self.kept(batch, kept).compact(self.storage)
+            each.rows_kept += len(batch)
+        return batch

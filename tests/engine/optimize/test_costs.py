@@ -1,0 +1,108 @@
+"""Cheap conditions before expensive ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import whimbrel as wb
+from whimbrel.errors import KernelError, PlanError
+from whimbrel.operators.rows.where import CostlyWhereKernel, WhereKernel
+
+col = wb.col
+SLOW = col.url.str.contains("q=[0-9]*[13]$", regex=True)
+COLUMNS: dict[str, Any] = {"at": list(range(40)), "port": [row % 4 for row in range(40)],
+                           "url": [f"a?q={row}" for row in range(40)]}
+
+
+def made() -> wb.Stream:
+    return wb.from_arrow(COLUMNS, time="at", name="log")
+
+
+def wanted() -> list[int]:
+    return [row for row in range(40) if row % 4 == 3 and row % 10 in (1, 3)]
+
+
+@pytest.mark.parametrize("query", [
+    lambda s: s.where(SLOW & (col.port == 3)), lambda s: s.where(SLOW, col.port == 3),
+    lambda s: s.where(SLOW).where(col.port == 3), lambda s: s.where(col.port == 3, cost="expensive").where(SLOW),
+    lambda s: s.where(SLOW & (col.port == 3), cost="cheap"),
+    lambda s: s.where(SLOW).where(col.port > 2).where(col.port < 4),
+])
+def test_the_order_of_conditions_changes_no_result(query: Any) -> None:
+    assert query(made()).collect()["at"].to_pylist() == wanted()
+    counted = query(made()).tumbling_window(40).aggregate(n=wb.count())
+    assert counted.collect()["n"].to_pylist() == [len(wanted())]
+
+
+def test_an_expensive_condition_sees_the_rows_that_pass_the_cheap_ones() -> None:
+    seen: list[str] = []
+
+    def fits(e: Any) -> Any:
+        seen.append(str(e.url))
+        return len(e.url) == 6 and e.url[-1] in "13"
+
+    for query in (made().where(fits, col.port == 3), made().where(fits).where(col.port == 3)):
+        seen.clear()
+        assert query.collect()["at"].to_pylist() == [row for row in wanted() if row >= 10]
+        asked = [url for url in seen if url.startswith("a?q=")]
+        assert asked == [url for row, url in enumerate(COLUMNS["url"]) if row % 4 == 3]
+
+
+def test_a_cheap_filter_that_can_fail_stays_above() -> None:
+    fails = col.at * 2**58 > 3
+    with pytest.raises(KernelError):
+        made().where(SLOW & fails).collect()
+    after = made().where(SLOW).where(col.at < 20).where(fails)
+    steps = [line for line in after.explain().split("runs as")[1].splitlines() if "where(" in line]
+    assert ["url" in line for line in steps] == [False, True, False]
+    assert after.collect()["at"].to_pylist() == [1, 3, 11, 13]
+
+
+def test_expensive_conditions_are_ordered_by_what_was_measured() -> None:
+    fast, slow = col.url.str.contains("x", regex=True), col.url.str.contains("q=.*9", regex=True)
+    kernel = CostlyWhereKernel(slow & fast & (col.port == 3), None)
+    assert kernel.first is not None
+    assert kernel.first.show() == "col.port == 3"
+    one, two = kernel.ordered
+    one.rows, one.rows_kept, one.ns = 1000, 900, 500_000
+    two.rows, two.rows_kept, two.ns = 1000, 999, 1_000
+    assert sorted(kernel.ordered, key=lambda part: part.ns_per_dropped_row) == [two, one]
+    two.rows_kept = 1000
+    assert two.ns_per_dropped_row < one.ns_per_dropped_row
+    two.ns = 50_000_000
+    assert sorted(kernel.ordered, key=lambda part: part.ns_per_dropped_row) == [one, two]
+    node = made().where(slow & fast).node
+    assert isinstance(node.op, wb.operators.Where)
+    running = node.op.kernel(node.inputs[0].schema)
+    assert isinstance(running, CostlyWhereKernel)
+    marked = made().where(slow & fast, cost="cheap").node
+    assert isinstance(marked.op, wb.operators.Where)
+    assert type(marked.op.kernel(node.inputs[0].schema)) is WhereKernel
+
+
+def test_explain_shows_marks_and_measurements() -> None:
+    query = made().where(SLOW).where(col.port == 3, cost="cheap").tumbling_window(40).aggregate(n=wb.count())
+    text = query.explain(measure=True)
+    written, run = text.split("runs as")
+    assert "where(col.port == 3, cost='cheap')" in written
+    assert "note: expensive, because of a regular expression" in run
+    assert "keeps 40.0% of 10" in run
+    marked = made().where(col.port == 3, cost="expensive").explain()
+    assert "where(col.port == 3, cost='expensive')" in marked
+    assert "note: expensive" not in marked
+
+
+def test_a_wrong_mark_is_refused() -> None:
+    with pytest.raises(PlanError, match="cost must be"):
+        made().where(col.port == 3, cost="free")  # type: ignore[arg-type]
+
+
+def test_a_shared_expensive_filter_runs_once() -> None:
+    log = wb.from_arrow(pa.table(COLUMNS), time="at", name="log")
+    slow = log.where(SLOW)
+    both = slow.where(col.port == 3).union(slow.where(col.port == 1))
+    assert both.explain().split("runs as")[1].count("where(col.url") == 1
+    assert sorted(both.collect()["at"].to_pylist()) == sorted({1, 3, 11, 13, 21, 23, 31, 33})
