@@ -265,6 +265,7 @@ def run_program(latency: int, data: st.DataObject, first: list[Shape]) -> None:
           ExitStack() as closed):
         patch.setattr(shared_groups, "FIRST_SPAN", data.draw(st.sampled_from([1, 64])))
         patch.setattr(shared_groups, "ROWS_A_GROUP", data.draw(st.sampled_from([0, 1, 4])))
+        patch.setattr(shared_groups, "SAMPLE_ROWS", data.draw(st.sampled_from([1, 9, 1 << 16])))
         patch.setattr(source_reader, "_FEWEST_ROWS", 8)
         program = closed.enter_context(closing(Program(data.draw(st.integers(0, 50)), latency, folder + "/desk")))
         for number, shape in enumerate(first):
@@ -315,7 +316,8 @@ def test_an_overflow_of_one_query_is_not_that_of_another() -> None:
     assert kernels(desk) == []
 
 
-def test_sets_of_keys_share_groups_where_these_are_few() -> None:
+def test_sets_of_keys_share_groups_where_these_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_groups, "SAMPLE_ROWS", 500)
     rng = np.random.default_rng(3)
     table = {"at": np.arange(4_000), **{name: rng.integers(0, upto, 4_000)
                                         for name, upto in (("a", 3), ("b", 4), ("c", 4_000))}}

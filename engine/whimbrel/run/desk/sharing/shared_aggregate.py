@@ -18,9 +18,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Operator, Properties, structure
 from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
-from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, chosen
-
-_SAMPLE_ROWS = 1 << 16
+from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, tables_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,7 +126,7 @@ class SharedAggregateKernel(Kernel):
         self.waiting: list[Member] = []
         self.groups: list[SharedGroups] = []
         self._stale = False
-        self._sampled_rows = 0
+        self._sets_of_keys = self._apart = frozenset[Hashable]()
         self._parameters: tuple[ParameterValues, ...] = ()
         self._edits = 0
         self._settled_at, self._settled_until = MIN_TIME, INF
@@ -207,13 +205,24 @@ class SharedAggregateKernel(Kernel):
         return rows
 
     def _take_in_settled(self, batch: Batch) -> None:
-        sample = min(len(batch), _SAMPLE_ROWS)
-        if self._stale or (len(self.groups) > 1 and sample >= 4 * self._sampled_rows):
-            self.flush()
-            self.groups = chosen(self.members, self._by_cell, self._needed, batch.slice(0, sample))
-            self._stale, self._sampled_rows = False, sample
-        for table in self.groups:
-            self.parts += table.push(batch)
+        while len(batch):
+            if self._stale:
+                self._regroup(batch.time(0))
+            first, together = self.groups[0], len(self.groups) == 1 < len(self._sets_of_keys)
+            rows = min(len(batch), first.rows_to_sample) if together and first.rows_to_sample else len(batch)
+            for table in self.groups:
+                self.parts += table.push(batch.slice(0, rows))
+            batch = batch.slice(rows, len(batch))
+            if together and first.is_sparse:
+                self._apart, self._stale = self._sets_of_keys, True
+
+    def _regroup(self, start: int) -> None:
+        """Begin with one table of groups, unless these sets of keys have shown to have few rows in each group."""
+        self.flush()
+        self._sets_of_keys = frozenset(member.key_keys for member in self.members)
+        self.groups = tables_of(self.members, self._by_cell, self._needed, self._rows, start,
+                                apart=self._apart == self._sets_of_keys)
+        self._stale = False
 
     @cached_property
     def _by_cell(self) -> GroupAggregate:

@@ -24,8 +24,8 @@ Array = np.ndarray[Any, Any]
 _number_cells = Compiled(number_cells)
 FIRST_SPAN = 64
 _FEW_PATTERNS = 16
-ROWS_A_GROUP = 4
-"""Groups of all keys together are worth it where they have so many rows each."""
+ROWS_A_GROUP, SAMPLE_ROWS = 4, 1 << 16
+"""Groups of all keys together are worth it where they have so many rows each; after how many rows that is known."""
 
 
 class Asks(Protocol):
@@ -113,6 +113,8 @@ class SharedGroups:
     ----------
     conditions : dict of int to int
         By the identity of a member: the number of its condition.
+    rows : int
+        How many rows it has taken in.
     """
 
     def __init__(self, keys: Mapping[Hashable, Expr], members: Sequence[Asks], states: GroupAggregate, needed: Schema,
@@ -133,6 +135,7 @@ class SharedGroups:
         self.conditions = found
         self.patterns = ConditionPatterns(distinct, rows)
         self.span = FIRST_SPAN
+        self.rows = self._left_cells = 0
         self.kernel: Kernel = states.kernel(needed)
 
     def fork(self) -> Self:
@@ -150,6 +153,7 @@ class SharedGroups:
         patterns, rows = self.patterns.of(batch)
         if not rows:
             return []
+        self.rows += rows
         absent = None
         if 2 * rows < len(batch):
             kept = patterns >= 0
@@ -178,21 +182,25 @@ class SharedGroups:
         self.kernel = self._states.kernel(self._needed)
         return left
 
-    def cells(self, batch: Batch) -> int:
-        """How many cells rows are in."""
-        patterns, _ = self.patterns.of(batch)
-        kept = np.flatnonzero(patterns >= 0)
-        if not self.keys:
-            return len(np.unique(patterns[kept]))
-        groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch))
-        return len(np.unique(groups[kept].astype(np.int64) << 32 | patterns[kept]))
+    @property
+    def rows_to_sample(self) -> int:
+        """After how many more rows it is known whether they share cells."""
+        return max(SAMPLE_ROWS - self.rows, 0)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether so many rows have shown that few of them share a cell."""
+        return not self.rows_to_sample and ROWS_A_GROUP * (self._left_cells + self.kernel.buffered_rows) > self.rows
 
     def _left(self, batches: Any) -> list[GroupsPart]:
-        return [GroupsPart(self, self.span, batch) for batch in batches if len(batch)]
+        parts = [GroupsPart(self, self.span, batch) for batch in batches if len(batch)]
+        self._left_cells += sum(len(part.batch) for part in parts)
+        return parts
 
 
-def chosen(members: Sequence[Asks], states: GroupAggregate, needed: Schema, sample: Batch) -> list[SharedGroups]:
-    """Tables of groups for members: one with the keys of all where a sample of rows is in few cells, else one by keys.
+def tables_of(members: Sequence[Asks], states: GroupAggregate, needed: Schema, rows: Schema, start: int, *,
+              apart: bool) -> list[SharedGroups]:
+    """Tables of groups for members: one with the keys of all, or one for each set of keys.
 
     Notes
     -----
@@ -200,14 +208,10 @@ def chosen(members: Sequence[Asks], states: GroupAggregate, needed: Schema, samp
     """
     by_keys: dict[Any, list[Asks]] = {}
     for member in members:
-        by_keys.setdefault(member.key_keys, []).append(member)
+        by_keys.setdefault(member.key_keys if apart else None, []).append(member)
 
     def made(of: Sequence[Asks]) -> SharedGroups:
         keys = {same: key for member in of for same, key in zip(member.key_keys, member.keys, strict=True)}
-        return SharedGroups(keys, of, states, needed, sample.schema, sample.time(0))
+        return SharedGroups(keys, of, states, needed, rows, start)
 
-    if len(by_keys) > 1:
-        finest = made(members)
-        if ROWS_A_GROUP * finest.cells(sample) <= len(sample):
-            return [finest]
     return [made(of) for of in by_keys.values()]
