@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,10 @@ from whimbrel.connect.file_formats.text_encoding import UTF_8, check_encoding
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.tables.lifetime_columns import Timeline
+
+_CHANGED = re.compile(r"^.*Column\(/(.+)\) changed from (\w+) to (\w+)")
+_MAX_DEPTH = 64
+"""Levels of values in each other, up to which a line can be a row."""
 
 
 class JsonFiles(FileFormat):
@@ -74,30 +80,63 @@ def _is_array(text: bytes, *, has_objects: bool) -> bool:
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
-    """The object of a line; None if it is another value, or none."""
+    """The object of a line; None if it is another value, or none that can be a row."""
     try:
         value = json.loads(line.decode())
-    except ValueError:
+        if b"\\u" in line:
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair is no text
+        if line.count(b"[") + line.count(b"{") > _MAX_DEPTH and _is_deep(value):
+            return None
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for each in level if isinstance(each, dict | list)
+                 for inner in (each.values() if isinstance(each, dict) else each)]
+    return bool(level)
+
+
 def _of_one_kind(values: Sequence[Any]) -> list[Any]:
-    """Values of the most frequent kind, of several the first; null in place of others, whose lines are malformed."""
-    if len(set(map(type, values)) - {type(None)}) < 2:
-        return list(values)
-    kinds = [_kind(value) for value in values]
-    counts = Counter(kind for kind in kinds if kind)
-    if len(counts) < 2:
-        return list(values)
-    (most, _), *_ = counts.most_common(1)
-    return [value if kind == most else None for value, kind in zip(values, kinds, strict=True)]
+    """Values of the most frequent kind, of several the first; null in place of others, whose lines are malformed.
+
+    The parts of objects and arrays have kinds, too. If few of these are of one kind, all stay as they are.
+
+    >>> _of_one_kind([{"a": 1}, {"a": "?"}, {"b": [2]}]), _of_one_kind([1, "?", "2", None])
+    ([{'a': 1}, None, {'b': [2]}], [None, '?', '2', None])
+    """
+    types = set(map(type, values)) - {type(None)}
+    kept = list(values) if len(types) < 2 else _frequent(values, [{*islice(_kinds(each), 1)} for each in values])
+    if not types & {dict, list}:
+        return kept
+    fitting = _frequent(kept, [set(_kinds(each)) for each in kept])
+    some, fit = (len(kept) - each.count(None) for each in (kept, fitting))
+    return kept if 2 * fit < some else fitting
 
 
-def _kind(value: Any) -> str:
+def _frequent(values: Sequence[Any], kinds: Sequence[set[tuple[str, str]]]) -> list[Any]:
+    """Values all of whose kinds are the most frequent ones of their paths."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, kind in chain.from_iterable(kinds):
+        counts[path][kind] += 1
+    frequent = {(path, found.most_common(1)[0][0]) for path, found in counts.items()}
+    return [value if each <= frequent else None for value, each in zip(values, kinds, strict=True)]
+
+
+def _kinds(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Kinds of a value and of its parts, with their paths."""
     if value is None:
-        return ""
-    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+        return
+    yield path, "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _kinds(inner, f"{path}/{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _kinds(inner, f"{path}/[]")
 
 
 def _type(name: str, values: Sequence[Any], type_: pa.DataType, *, is_time: bool) -> pa.DataType:
@@ -122,8 +161,9 @@ def _inferred(columns: Mapping[str, Sequence[Any]]) -> dict[str, pa.DataType]:
         name = max((name for name in columns if f"Column(/{name}" in str(error)), key=len, default=None)
         if name is None:
             raise
-        raise UntypedError(f"{name!r} has no type: {reason(error)}", f"Use schema={{{name!r}: ...}} with its type, or "
-                           "write values of one type.") from None
+        what = _CHANGED.sub(r"\1 is \2 and \3", reason(error))
+        raise UntypedError(f"{name!r} has values of several types: {what}",
+                           f"Use schema={{{name!r}: ...}} with its type, or write values of one type.") from None
 
 
 def _wide(type_: pa.DataType) -> pa.DataType:
