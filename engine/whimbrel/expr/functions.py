@@ -81,18 +81,25 @@ class StringFunctions(TextMethods):
         """Replace at most `count` occurrences of `old` or of the RE2 pattern."""
         for text in (old, new):
             self._text("replace", text)
+        if not old and not regex:  # Arrow searches for it without end
+            raise ExpressionError("replace() needs a text to look for, got ''.",
+                                  where=f"{self.x.show()}.str.replace('', {new!r})",
+                                  hint="Use wb.concat(...) to add text before or after.")
         most = count if count is None else self._count("replace", count)
         return Call("str.replace", (self.x,), (old, new, regex, most))
 
     def split_part(self, separator: str, number: int) -> Expr:
-        """Part of this number between separators, from 1.
+        """Part of this number between separators, from 1; below 0, from the end.
 
         It is an empty text where there are fewer.
         """
-        if not self._text("split_part", separator) or self._whole("split_part", number) < 1:
-            raise ExpressionError("split_part() needs a separator and a number from 1.",
-                                  where=f"{self.x.show()}.str.split_part({separator!r}, {number!r})",
-                                  hint="Count parts from 1.")
+        shown = f"{self.x.show()}.str.split_part({separator!r}, {number!r})"
+        if not self._text("split_part", separator):
+            raise ExpressionError("split_part() needs a separator, got ''.", where=shown,
+                                  hint="Use slice(...) for single characters.")
+        if self._whole("split_part", number) == 0:
+            raise ExpressionError("split_part() has no part 0.", where=shown,
+                                  hint="Count parts from 1, or from -1 at the end.")
         return Call("str.split_part", (self.x,), (separator, number))
 
     def extract(self, pattern: str, group: int = 0) -> Expr:

@@ -35,7 +35,7 @@ from whimbrel.expr.nodes import (
     node,
 )
 from whimbrel.expr.segment_types import segment_call_type
-from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern
+from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern, check_replacement
 from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_text
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
@@ -119,6 +119,7 @@ def _compute_type(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.Dat
             assert_never(other)
 
 
+_OF_BITS = {"&": "bitwise_and", "|": "bitwise_or", "^": "bitwise_xor"}
 _NUMBER = "Use .cast('float64')."
 
 
@@ -202,7 +203,8 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     op, left_type, right_type = expr.op, left[1], right[1]
     if op in LOGIC:
         require(expr, is_bool(left_type) and is_bool(right_type), f"{op!r} takes conditions", left_type, right_type,
-                hint="Put comparisons in parentheses: (a > 1) & (b > 2).")
+                hint=f"Use x.{_OF_BITS[op]}(y) for bits of integers." if t.is_integer(left_type) and t.is_integer(right_type)
+                else "Put comparisons in parentheses: (a > 1) & (b > 2).")
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
         common = common_type(expr, left, right, compared=True)
@@ -372,7 +374,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             if function == "str.extract":
                 check_pattern(expr.options[0], expr.options[1], expr.show())
             if function == "str.replace" and expr.options[2]:
-                check_pattern(expr.options[0], 0, expr.show())
+                check_replacement(expr.options[0], expr.options[1], expr.options[3], expr.show())
             return x
         case "str.length" | "str.index_of":
             _require_text(expr, x)

@@ -45,7 +45,8 @@ def text_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
             characters = None if node.args.get("expression") is None else words("expression")
             return getattr(value(), _TRIMS[str(node.args.get("position") or "").upper()])(characters)
         case exp.Replace():
-            return value().replace(words("expression"), words("replacement") if node.args.get("replacement") else "")
+            old, new = words("expression"), words("replacement") if node.args.get("replacement") else ""
+            return value().replace(old, new) if old else value().slice(0)
         case exp.SplitPart():
             return value().split_part(words("delimiter"), whole("part_index"))
         case exp.Pad():

@@ -58,10 +58,10 @@ date_part has no part 'yaer'.
   hint:  Use year, quarter, month, week, day, hour, minute or second.
 """),
     'split part': ("SELECT split_part(ip, ',', 0) FROM hosts", """
-split_part() needs a separator and a number from 1.
+split_part() has no part 0.
   where: line 1: SELECT split_part(ip, ',', 0) FROM hosts
                         ^^^^^^^^^^^^^^^^^^^^^
-  hint:  Count parts from 1.
+  hint:  Count parts from 1, or from -1 at the end.
 """),
     'pad': ("SELECT lpad(ip, 5, 'ab') FROM hosts", """
 pad_start() needs one character, got 'ab'.
@@ -76,10 +76,10 @@ This function needs a literal integer.
   hint:  Write the number.
 """),
     'group of a pattern': ("SELECT regexp_extract(ip, 'a', 1) FROM hosts", """
-'a' is not a pattern: it has 0 groups
+The pattern 'a' has no group 1.
   where: line 1: SELECT regexp_extract(ip, 'a', 1) FROM hosts
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use RE2 syntax, without look-around and back-references.
+  hint:  Use a group from 0 to 0; 0 is the whole match.
 """),
     'like escape': (r"SELECT ip LIKE 'a\%' FROM hosts", r"""
 LIKE has no escapes here.
