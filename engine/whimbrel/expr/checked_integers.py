@@ -5,6 +5,8 @@ Bounds are tried first: most columns are far from the limits, and two passes tha
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,11 @@ def modulo(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
     """Remainder with the sign of the divisor, the rows that wrapped (none), and the rows whose divisor is zero."""
     zero = y == 0
     return np.where(zero, 0, x % np.where(zero, 1, y)), NONE, zero
+
+
+def power_of_ten(power: int) -> float:
+    """The float, or infinity."""
+    return 10.0**power if power <= sys.float_info.max_10_exp else math.inf
 
 
 def round_to_ten(x: Any, power: int) -> tuple[Any, Bits]:

@@ -18,6 +18,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import Schema, numpy_type
 from whimbrel.clock import ticks_per_second
+from whimbrel.expr.checked_integers import power_of_ten
 from whimbrel.expr.columns import children
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import physical
@@ -410,7 +411,7 @@ def _call(call: Call, schema: Schema, bind: Bind) -> Text:
         return value, valid
     if call.function == "round":
         function, digits = ("round_to" if call.options[0] >= 0 else "round_to_multiple"), abs(call.options[0])
-        return at_precision(f"{function}({value}, {_number(10.0 ** digits, numpy_type(result))})", result), valid
+        return at_precision(f"{function}({value}, {_number(power_of_ten(digits), numpy_type(result))})", result), valid
     return f"np.{call.function}({value})", valid
 
 

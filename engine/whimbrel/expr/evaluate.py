@@ -313,9 +313,12 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "ceil":
             return Value(result, np.ceil(x.data), x.valid)
         case "round":
-            scale = x.data.dtype.type(10.0 ** abs(expr.options[0]))
-            rounded = np.rint(x.data * scale) / scale if expr.options[0] >= 0 else np.rint(x.data / scale) * scale
-            return Value(result, rounded, x.valid)
+            scale = x.data.dtype.type(ints.power_of_ten(abs(expr.options[0])))
+            up = expr.options[0] >= 0
+            steps = x.data * scale if up else x.data / scale
+            nearest = np.rint(steps)
+            rounded = nearest / scale if up else np.where(nearest == 0, nearest, nearest * scale)
+            return Value(result, np.where(np.isfinite(steps), rounded, x.data)[()], x.valid)
         case "sqrt" | "log" | "exp" | "sin" | "cos":
             return function_of_one(expr.function, as_type(x, result, scope, expr))
         case "sign":

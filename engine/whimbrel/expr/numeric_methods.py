@@ -74,7 +74,8 @@ class NumericMethods:
     def round(self, digits: int = 0) -> Expr:
         """Round to this many decimals, half to even.
 
-        ``round(-1)`` rounds to tens. The type does not change, and an integer that leaves its type is an error.
+        ``round(-1)`` rounds to tens. A float that is too large to have so many decimals does not change. The type does
+        not change, and an integer that leaves its type is an error.
         """
         if isinstance(digits, bool) or not isinstance(digits, int):
             raise ExpressionError(f"round() needs a whole number of digits, got {digits!r}.",

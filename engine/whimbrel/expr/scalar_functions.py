@@ -199,12 +199,15 @@ def lesser_present(x: Any, has_x: Any, y: Any, has_y: Any) -> Any:
 
 def round_to(x: Any, scale: Any) -> Any:
     """Halves go to the even neighbour, at so many parts of one."""
-    return np.rint(x * scale) / scale
+    parts = x * scale
+    return np.rint(parts) / scale if abs(parts) < np.inf else x  # so large a number is whole
 
 
 def round_to_multiple(x: Any, step: Any) -> Any:
     """The same at multiples of a power of ten, whose reciprocal no float is."""
-    return np.rint(x / step) * step
+    steps = x / step
+    nearest = np.rint(steps)
+    return nearest if nearest == 0 else nearest * step if abs(steps) < np.inf else x
 
 
 def whole(x: Any) -> Any:

@@ -202,9 +202,11 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     """Types to which the two operands are brought, and the type of the result."""
     op, left_type, right_type = expr.op, left[1], right[1]
     if op in LOGIC:
+        hint = "Put comparisons in parentheses: (a > 1) & (b > 2)."
+        if t.is_integer(left_type) and t.is_integer(right_type):
+            hint = f"Use x.{_OF_BITS[op]}(y) for bits of integers."
         require(expr, is_bool(left_type) and is_bool(right_type), f"{op!r} takes conditions", left_type, right_type,
-                hint=f"Use x.{_OF_BITS[op]}(y) for bits of integers." if t.is_integer(left_type) and t.is_integer(right_type)
-                else "Put comparisons in parentheses: (a > 1) & (b > 2).")
+                hint=hint)
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
         common = common_type(expr, left, right, compared=True)

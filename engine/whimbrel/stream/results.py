@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -86,7 +88,7 @@ class ResultMethods:
 
         The rows are count, null_count, mean, std, min, 25%, 50%, 75% and max. The column `statistic` has their names.
         Columns of numbers have numbers. Other columns have texts, and null for mean, std and quantiles. Quantiles are
-        linear. The standard deviation is that of a sample.
+        linear. The standard deviation is that of a sample. As in aggregates, NaN is a value and the largest one.
 
         Raises
         ------
@@ -170,16 +172,24 @@ def _statistics(values: pa.ChunkedArray) -> pa.Array:
     count, nulls = len(values) - values.null_count, values.null_count
     if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
         numbers = pc.cast(values, pa.float64(), safe=False)
-        least, greatest = pc.min_max(numbers).values()
-        quantiles = pc.quantile(numbers, list(_FRACTIONS.values())).to_pylist()
         std = pc.stddev(numbers, ddof=1).as_py()
-        return pa.array([count, nulls, pc.mean(numbers).as_py(), std, least.as_py(), *quantiles, greatest.as_py()],
-                        pa.float64())
+        ordered = np.sort(numbers.drop_null().to_numpy())  # NaN comes last
+        quantiles = [_quantile(ordered, fraction) for fraction in (0.0, *_FRACTIONS.values(), 1.0)]
+        return pa.array([count, nulls, pc.mean(numbers).as_py(), std, *quantiles], pa.float64(), from_pandas=False)
     try:
         least, greatest = (_text(value) for value in pc.min_max(values).values())
     except pa.ArrowNotImplementedError:  # lists, structs and dictionaries have no order in Arrow
         least = greatest = None
     return pa.array([str(count), str(nulls), None, None, least, None, None, None, greatest], pa.string())
+
+
+def _quantile(ordered: npt.NDArray[np.float64], fraction: float) -> float | None:
+    """The value so far on the way from the first to the last one; None of none."""
+    if not len(ordered):
+        return None
+    below, rest = divmod(fraction * (len(ordered) - 1), 1)
+    low, high = (float(ordered[int(place)]) for place in (below, below + (rest > 0)))
+    return low if low == high else low + rest * (high - low)
 
 
 def _text(value: pa.Scalar) -> str | None:

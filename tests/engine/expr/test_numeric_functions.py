@@ -20,6 +20,8 @@ from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, KernelError, WhimbrelError
 from whimbrel.expr import SCALARS, Expr, evaluate, greatest, least, type_of
+from whimbrel.expr.checked_integers import power_of_ten
+from whimbrel.expr.scalar_functions import round_to, round_to_multiple
 from whimbrel.kernels.c_library import c_function
 from whimbrel.kernels.compile import load_text, tier
 
@@ -347,6 +349,20 @@ def test_integers_are_rounded_to_tens_in_filters_and_sql() -> None:
     assert log.where(col.x.round(-1) + 1 > 11).select(y=col.x.round(-1) * 2).collect()["y"].to_pylist() == [120]
     found = wb.sql("SELECT round(x, -1) AS y FROM log", log=log).collect()["y"].to_pylist()
     assert found == log.select(y=col.x.round(-1)).collect()["y"].to_pylist() == [10, 60, -20]
+
+
+@pytest.mark.parametrize(("digits", "expected"), [
+    (2, [1e308, -1e308, 1.23, -0.0, math.inf]), (305, [1e308, -1e308, 1.234, -0.0, math.inf]),
+    (310, [1e308, -1e308, 1.234, -0.0, math.inf]), (-307, [1e308, -1e308, 0.0, -0.0, math.inf]),
+    (-400, [0.0, -0.0, 0.0, -0.0, math.inf])])
+def test_no_float_is_too_large_to_be_rounded(digits: int, expected: list[float]) -> None:
+    x = np.array([1e308, -1e308, 1.234, -0.0, math.inf])
+    assert bits(evaluate(col.x.round(digits), batch(x=x)).values).tolist() == bits(np.array(expected)).tolist()
+    rounded = round_to if digits >= 0 else round_to_multiple
+    with np.errstate(all="ignore"):
+        one_by_one = [rounded(each, np.float64(power_of_ten(abs(digits)))) for each in x]
+    assert bits(np.array(one_by_one)).tolist() == bits(np.array(expected)).tolist()
+    assert evaluate(col.x.round(digits), batch(x=np.array([1.25], np.float32))).values.dtype == np.float32
 
 
 @pytest.mark.parametrize("digits", (-1, -5, -7, -23))

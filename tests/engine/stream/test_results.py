@@ -1,7 +1,9 @@
 """Results as frames, the first rows, statistics, and functions of streams."""
 
+import math
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -69,6 +71,17 @@ def test_describe_numbers_texts_and_empty_columns():
                      "min": (10, "a"), "25%": (15, None), "50%": (20, None), "75%": (25, None), "max": (30, "b")}
     none = {row["statistic"]: row["x"] for row in _log().where(wb.col.k == "z").describe().to_pylist()}
     assert none == {"count": 0, "null_count": 0, **dict.fromkeys(("mean", "std", "min", "25%", "50%", "75%", "max"))}
+
+
+def test_describe_takes_nan_as_the_aggregates_do():
+    for x in ([1.0, math.nan, 2.0], [math.inf, math.inf, -1.0, math.nan, None], [math.nan], [-0.5]):
+        log = wb.from_arrow({"at": range(len(x)), "x": pa.array(x, pa.float64())}, time="at")
+        of = wb.col.x
+        row, = log.tumbling_window(wb.WHOLE).aggregate(
+            count=wb.count(of), nulls=wb.n_null(of), mean=wb.mean(of), std=wb.std(of), min=wb.min(of),
+            **{f"q{q}": wb.quantile(of, q) for q in (0.25, 0.5, 0.75)}, max=wb.max(of)).collect().to_pylist()
+        np.testing.assert_array_equal(np.array(log.describe()["x"].to_pylist(), float),
+                                      np.array(list(row.values())[2:], float))
 
 
 def test_results_of_sql_have_its_order_and_limit():
