@@ -156,6 +156,12 @@ def test_an_address_that_cannot_be_used_does_not_show_its_key(address: str) -> N
     assert caught.value.hint
 
 
+def test_an_unknown_option_of_an_address_is_named() -> None:
+    with pytest.raises(SourceError, match="s3:// has no option 'endpoint'") as caught:
+        wb.read_csv("s3://logs/a.csv?endpoint=localhost:9000", time="at")
+    assert "Use 'endpoint_override'" in caught.value.hint
+
+
 def test_a_file_system_of_fsspec_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     system = fsspec.filesystem("memory")
     system.pipe("/box/day=1/a.csv", b"at,x\n1,2\n")

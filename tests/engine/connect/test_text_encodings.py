@@ -56,6 +56,13 @@ def test_a_header_in_another_encoding_is_an_error(tmp_path: Path) -> None:
     assert 'encoding="latin-1"' in raised.value.hint
 
 
+def test_a_single_row_in_another_encoding_is_an_error(tmp_path: Path) -> None:
+    file = written(tmp_path / "log.csv", "at,name\n1,Zo\xeb\n".encode("latin-1"))
+    with pytest.raises(SourceError, match="not UTF-8, for the first time in line 2") as raised:
+        wb.read_csv(file, time="at")
+    assert 'encoding="latin-1"' in raised.value.hint
+
+
 @pytest.mark.parametrize("schema", [None, {"name": "string"}])
 @pytest.mark.parametrize(("form", "line", "first"), [("csv", b"%d,%b,%d\n", b"at,name,x\n"),
                                                      ("jsonl", b'{"at":%d,"name":"%b","x":%d}\n', b"")])

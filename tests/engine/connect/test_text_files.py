@@ -170,6 +170,19 @@ def test_types_without_a_common_one_name_both_files(tmp_path: Path) -> None:
         wb.read_json(tmp_path, time="at")
 
 
+def test_times_of_csv_files_without_a_common_type_name_both_files(tmp_path: Path) -> None:
+    for name, at in (("a", "1"), ("b", "2024-05-01T00:00:00")):
+        written(tmp_path / f"{name}.csv", f"at,x\n{at},{at}\n")
+    with pytest.raises(SchemaError, match=re.escape("'at' is int64 in 'a.csv' and timestamp[us] in 'b.csv'")):
+        wb.read_csv(tmp_path, time="at")
+
+
+def test_a_decimal_that_does_not_fit_is_named(tmp_path: Path) -> None:
+    log = wb.read_csv(written(tmp_path / "a.csv", "at,x\n1,?\n2,1.5\n3,12345\n"), time="at",
+                      schema={"x": pa.decimal128(3, 2)})
+    assert wb.dead_letters(log).collect()["reason"].to_pylist() == ["'x' must be decimal128(3, 2)"] * 2
+
+
 def test_folders_name_columns_and_prune(tmp_path: Path) -> None:
     for day in (1, 2, 10):
         (tmp_path / f"day={day}").mkdir()

@@ -46,7 +46,8 @@ def test_times_with_zones_are_instants_in_utc(tmp_path: Path, form: str, times: 
      "'at' has a zone, which timestamp[us] has not"),
     (["2024-01-01T00:00:00Z", "2024-01-01T00:00:01"], pa.timestamp("ms", "Europe/Berlin"), [2],
      "'at' has no zone, which timestamp[ms, tz=Europe/Berlin] needs"),
-    (["2024-01-01T00:00:00", "soon"], None, [2], "'at' must be timestamp[us]")])
+    (["2024-01-01T00:00:00", "soon"], None, [2], "'at' must be timestamp[us]"),
+    (["2024-01-01T00:00:00Z", "soon"], None, [2], "'at' must be timestamp[us, tz=UTC]")])
 def test_a_zone_that_is_missing_or_too_many_is_a_dead_letter(tmp_path: Path, form: str, times: list[str],
                                                              type_: pa.DataType | None, dirty: list[int],
                                                              why: str) -> None:

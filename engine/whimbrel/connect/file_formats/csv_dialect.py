@@ -16,6 +16,7 @@ from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 
 _CHUNK_BYTES = 1 << 20
 _MISFIT = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
+_COLUMN = re.compile(r"In CSV column #(\d+):")
 _OTHER_NUMBER = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -65,6 +66,8 @@ class CsvDialect:
                         with_zones.add(name)
                         continue
                     raise UnreadableError(misfit(name, found[2], error)) from error
+                if (found := _COLUMN.search(str(error))) is not None and (name := names[int(found[1])]) in written:
+                    raise UnreadableError(misfit(name, str(written[name]), error)) from error
                 if (found := _OTHER_NUMBER.search(str(error))) is not None:
                     raise UnreadableError(f"{found[2]} values for {found[1]} columns") from error
                 raise

@@ -77,8 +77,12 @@ class CsvFiles(FileFormat):
         has_bytes = any(map(pa.types.is_binary, self._given.types))
         if not has_bytes:
             check_encoding(text, self._encoding)
-        names, _, text = self._begun(text, dialect)
-        text = text if has_bytes else utf8_lines(text)
+        names, number, text = self._begun(text, dialect)
+        if not has_bytes and text.strip():
+            text = utf8_lines(text)
+            if not text.strip():
+                raise EncodingError(f"it is not {self._encoding.upper()}, for the first time in line {number}",
+                                    "latin-1")
         sample = _CsvSample(text, names, dialect)
         types = {field.name: field.type for field in self._given if field.name in names}
         try:

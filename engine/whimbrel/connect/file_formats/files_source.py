@@ -81,7 +81,8 @@ class FilesSource(ColumnarSource):
         self._written = {file: written_at_first(file) for file in self.paths}
         times = [each for each in (time, end, arrival) if isinstance(each, str)]
         schemas = {file: self._schema_of(file, times) for file in self.paths}
-        unified = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where)
+        unified = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where,
+                                 times=times)
         fields = _with_given(_texts_for_nulls(unified) if format_.has_malformed_lines else unified, given, self._where)
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +13,13 @@ from whimbrel.connect.files.paths import shown_apart
 from whimbrel.errors import SchemaError
 
 
-def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool, where: str) -> pa.Schema:
+def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool, where: str,
+                   times: Collection[str] = ()) -> pa.Schema:
     """Columns of all files, in the order in which they first appear.
 
     A column that a file lacks is null in its rows. Integers and floats become floats. Other types become the type
-    that holds both exactly. If there is none, values of a text format stay text. A column that is empty in the first
-    rows of a file has no type there, and takes that of the others.
+    that holds both exactly. If there is none, values of a text format stay text, but not those of the columns `times`.
+    A column that is empty in the first rows of a file has no type there, and takes that of the others.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool,
     for file, schema in schemas.items():
         for field in schema:
             type_, first = types.get(field.name, (field.type, file))
-            wider = _common(type_, field.type, text_for_all)
+            wider = _common(type_, field.type, text_for_all and field.name not in times)
             if wider is None:
                 here, there = shown_apart(first, file)
                 raise SchemaError(f"Column {field.name!r} is {type_} in {here!r} and {field.type} in {there!r}.",

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from whimbrel.connect.addresses import shown_address, without_secrets
 from whimbrel.connect.files.data_file import RemoteFile, status_of
 from whimbrel.connect.files.natural_sort import natural_path
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
 _ARROW = ("s3", "gs", "abfs", "abfss")
 _WEB = ("http", "https")
+_OPTIONS = ("endpoint_override", "region", "scheme", "tls_ca_file_path")
+_UNKNOWN_OPTION = re.compile(r"Unexpected query parameter in \w+ URI: '(.*)'")
 _MAGIC = re.compile(r"[*\[]")
 _PARTS = re.compile(r"\*\*/|\*\*|\*|\[!?[^\]]+\]|.", re.DOTALL)
 
@@ -188,7 +192,14 @@ def _of_bucket(scheme: str, bucket: str, query: str, where: str) -> tuple[fs.Fil
     from pyarrow import fs
 
     if scheme in _ARROW:
-        system, base = fs.FileSystem.from_uri(f"{scheme}://{bucket}" + (f"?{query}" if query else ""))
+        try:
+            system, base = fs.FileSystem.from_uri(f"{scheme}://{bucket}" + (f"?{query}" if query else ""))
+        except pa.ArrowInvalid as error:
+            if (unknown := _UNKNOWN_OPTION.search(str(error))) is None:
+                raise
+            raise SourceError(f"{scheme}:// has no option {unknown[1]!r}.", where=where,
+                              hint=near_match(unknown[1], _OPTIONS, noun="option") if scheme == "s3" else
+                              "Remove it from the address, or use filesystem=.") from None
         return system, base
     if scheme == "az":
         account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
