@@ -15,7 +15,7 @@ from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.expr import evaluate
 from whimbrel.operators import GroupAggregate, Select
 from whimbrel.run.desk import estimated
-from whimbrel.run.desk.shedding.weighted_sample import WeightedSample
+from whimbrel.run.desk.shedding.weighted_sample import WeightedSample, WeightedSampleKernel
 
 col = wb.col
 VALUES = ("n", "large", "total", "mean")
@@ -212,3 +212,18 @@ def test_a_wrong_rule_is_refused(rule: Any, words: str) -> None:
     events = made(windows=1)
     with pytest.raises(PlanError, match=words):
         wb.desk(events).add("a", query(events), overload=rule())
+
+
+def test_the_weight_of_a_row_follows_from_its_period_and_the_one_before() -> None:
+    rng = np.random.default_rng(2)
+    near, far = rng.integers(-60, 60, 300), rng.integers(-10**6, 10**6, 40)
+    for times in (np.sort(near), np.sort(np.concatenate([near, far])), np.sort(far)):
+        kernel = WeightedSampleKernel(WeightedSample(rows=3, per_ticks=10, seed=0), made().node.schema)
+        found = np.concatenate([kernel._weights(part) for part in np.array_split(times, 7)])
+        seen: dict[int, int] = {}
+        wanted = []
+        for at in times.tolist():
+            period = at // 10
+            seen[period] = seen.get(period, 0) + 1
+            wanted.append(max(3, seen[period], seen.get(period - 1, 0)) / 3)
+        assert found.tolist() == wanted

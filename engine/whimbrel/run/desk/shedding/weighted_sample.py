@@ -129,15 +129,27 @@ class WeightedSampleKernel(Kernel):
 
     def _weights(self, sync: Array) -> Array:
         """The inverse of the probability of each row."""
+        periods, begins = self._periods(sync)
+        sizes = np.diff(begins, append=len(sync))
+        counts = sizes.copy()
+        if periods[0] == self.period:
+            before, counts[0] = self.rows_before, sizes[0] + self.rows_in_period
+        else:
+            before = self.rows_in_period if periods[0] == self.period + 1 else 0
+        known = counts[0] - sizes[0]
+        of_before = np.concatenate([[before], np.where(np.diff(periods) == 1, counts[:-1], 0)])
+        number = np.arange(1, len(sync) + 1)
+        number[: sizes[0]] += known
+        number[sizes[0] :] -= np.repeat(begins[1:], sizes[1:])
+        self.period, self.rows_in_period, self.rows_before = int(periods[-1]), int(counts[-1]), int(of_before[-1])
+        return np.maximum(number, np.repeat(np.maximum(of_before, self.rows), sizes)) / self.rows
+
+    def _periods(self, sync: Array) -> tuple[Array, Array]:
+        """The periods of rows in order, and the first row of each."""
+        first, last = int(sync[0]) // self.per_ticks, int(sync[-1]) // self.per_ticks
+        if last - first < len(sync):  # a search for each period is faster than a division for each row
+            periods = np.arange(first, last + 1)
+            return periods, np.concatenate([[0], np.searchsorted(sync, periods[1:] * self.per_ticks)])
         periods = sync // self.per_ticks
-        begins = np.concatenate([[0], np.flatnonzero(np.diff(periods)) + 1, [len(sync)]])
-        most = np.empty(len(sync), np.int64)
-        for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
-            period = int(periods[begin])
-            if period != self.period:
-                self.rows_before = self.rows_in_period if period == self.period + 1 else 0
-                self.period, self.rows_in_period = period, 0
-            most[begin:end] = np.arange(self.rows_in_period + 1, self.rows_in_period + 1 + end - begin)
-            np.maximum(most[begin:end], self.rows_before, out=most[begin:end])
-            self.rows_in_period += end - begin
-        return np.maximum(most, self.rows) / self.rows
+        begins = np.concatenate([[0], np.flatnonzero(np.diff(periods)) + 1])
+        return periods[begins], begins
