@@ -15,26 +15,18 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import PRESENT, Scope, Value, at_row, from_arrow, known
-from whimbrel.expr.zone_clocks import local_times, moments
+from whimbrel.expr.zone_clocks import clock_moments, local_times, moments
 
 
 def in_zone(expr: Call, x: Value, zone: str) -> Value:
-    """What the clock of a zone shows; of a time without a zone, when the clock of this zone shows it.
-
-    Of a time that the clock shows twice it is the later one. One that it skips has the offset from before.
-    """
+    """What the clock of a zone shows; of a time without a zone, when the clock of this zone shows it."""
     times = x.arrow()
     try:
         if x.type.tz is not None:
             return from_arrow(local_times(times.cast(pa.timestamp(x.type.unit, zone))))
-        found = from_arrow(moments(times, zone, "latest"))
+        return from_arrow(clock_moments(times, zone))
     except pa.ArrowInvalid as error:
         raise KernelError(str(error).splitlines()[0], where=expr.show()) from None
-    skipped = x.valid & (from_arrow(local_times(found.arrow())).data != x.data)
-    if not np.any(skipped):
-        return found
-    before = from_arrow(local_times(Value(found.type, found.data - 1, found.valid).arrow())).data
-    return Value(found.type, np.where(skipped, found.data + (x.data - before - 1), found.data), found.valid)
 
 
 def calendar(expr: Call, x: Value, scope: Scope) -> Value:

@@ -58,6 +58,24 @@ def moments(walls: Any, zone: str, ambiguous: str) -> Any:
     return _replaced(found, late, first)
 
 
+def clock_moments(walls: Any, zone: str) -> Any:
+    """When a clock of a zone shows times: of two moments the later one; one that it skips has the offset from before.
+
+    >>> walls = pa.array([datetime(2024, 3, 31, 2, 30), datetime(2024, 10, 27, 2, 30)], pa.timestamp("s"))
+    >>> print(pc.strftime(clock_moments(walls, "Europe/Berlin"), "%H:%M %Z").to_pylist())
+    ['03:30 CEST', '02:30 CET']
+    """
+    if isinstance(walls, pa.Scalar):
+        return clock_moments(pa.repeat(walls, 1), zone)[0]
+    found = moments(walls, zone, "latest")
+    at, shown = _ticks(found), _ticks(walls)
+    skipped = np.flatnonzero(_ticks(local_times(found)) != shown)
+    if not len(skipped):
+        return found
+    before = _ticks(local_times(pa.array(at[skipped] - 1).view(found.type)))
+    return _replaced(found, skipped, at[skipped] + shown[skipped] - before - 1)
+
+
 def written(times: Any, form: str, texts: Any) -> Any:
     """Texts of an array of times, of which those of late rows are written by the standard library, with a format."""
     late = late_rows(times)

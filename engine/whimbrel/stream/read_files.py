@@ -76,7 +76,8 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         seconds.
     timezone : str, optional
         The zone of times that name none, such as ``"Europe/Berlin"``. Times are then in this zone. A local time that
-        comes twice is the first one.
+        comes twice is the later one, and one that the clock skips has the offset from before, as with
+        ``dt.at_time_zone``.
     null_values : sequence of str, optional
         Texts that are null in all columns, such as ``["-", "?"]``. Default: in other columns than text ``NA``, ``NaN``,
         ``null`` and other names that Arrow knows. Empty values are always null.

@@ -268,13 +268,16 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 
 def test_times_in_another_format_and_zone(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.csv", "at,x\n31.03.2024 01:30:00,1\n31.03.2024 03:30:00,2\nnever,3\n"
-                                       "2024-04-01 00:00:00,4\n27.10.2024 02:30:00,5\n,6\n")
+    file = written(tmp_path / "a.csv", "at,x\n31.03.2024 01:30:00,1\n31.03.2024 02:30:00,2\nnever,3\n"
+                                       "2024-04-01 00:00:00,4\n27.10.2024 02:30:00,5\n,6\n01.07.2050 12:00:00,7\n")
     found = wb.read_csv(file, time="at", time_format="%d.%m.%Y %H:%M:%S", timezone="Europe/Berlin",
                         schema={"at": "timestamp[us]"})
     assert [at.astimezone(dt.UTC).isoformat() for at in found.collect()["at"].to_pylist()] == [
         "2024-03-31T00:30:00+00:00", "2024-03-31T01:30:00+00:00", "2024-03-31T22:00:00+00:00",
-        "2024-10-27T00:30:00+00:00"]
+        "2024-10-27T01:30:00+00:00", "2050-07-01T10:00:00+00:00"]
+    local = wb.read_csv(file, time="x", time_format="%d.%m.%Y %H:%M:%S", schema={"at": "timestamp[us]"})
+    shown = local.where(col.at.is_not_null()).select(at=col.at.dt.at_time_zone("Europe/Berlin")).collect()
+    assert shown["at"] == found.collect()["at"]
     assert [letter["line"] for letter in wb.dead_letters(found).collect().to_pylist()] == [4, 7]
 
 

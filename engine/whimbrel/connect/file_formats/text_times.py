@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv
+
+from whimbrel.expr.zone_clocks import clock_moments
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class TextTimes:
     format : str, optional
         A format of ``strptime``, such as ``"%d.%m.%Y %H:%M"``. ISO 8601 is read as well.
     zone : str, optional
-        The zone of times that name none. A time that comes twice is the first one, and one that a change of the clock
-        skips is the moment of the change.
+        The zone of times that name none. A time that comes twice is the later one, and one that the clock skips has the
+        offset from before, as in AT TIME ZONE of SQL.
 
     Examples
     --------
@@ -49,7 +50,8 @@ class TextTimes:
             return values
         if values.type.tz is not None:
             return values.cast(self.typed(values.type))
-        return pc.assume_timezone(values, self.zone, ambiguous="earliest", nonexistent="latest")
+        return pa.chunked_array([clock_moments(chunk, self.zone) for chunk in values.chunks],
+                                self.typed(values.type))
 
 
 ISO_TIMES = TextTimes()
