@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
-from whimbrel.expr import Binary, Expr
+from whimbrel.expr import Binary, Expr, predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
 from whimbrel.run.desk.sharing.value_classes import Classes, classes_of
@@ -55,6 +55,9 @@ class ConditionPatterns:
         self._all = np.packbits(np.ones(len(conditions), np.bool_), bitorder="little")
         self._numbers: dict[bytes, int] = {}
         self._table = np.zeros((16, len(self._all)), np.uint8)
+        self._only = conditions[0] if len(conditions) == 1 else None
+        if self._only is not None:
+            self._number(self._all)
 
     def __len__(self) -> int:
         """How many patterns have occurred."""
@@ -66,6 +69,9 @@ class ConditionPatterns:
 
     def of(self, batch: Batch) -> tuple[Array, int]:
         """The pattern of each row, and how many rows have one."""
+        if self._only is not None:
+            met = predicate(self._only, batch)
+            return met.astype(np.int64) - 1, int(np.count_nonzero(met))
         codes = np.zeros(len(batch), np.int64)
         for classes, factor, _ in self._direct:
             classes.add(batch, factor, codes)
