@@ -92,7 +92,7 @@ class CellKernel(Stateless):
             batch = starts_only(batch)
             if not len(batch):
                 return batch
-            numbers = numbered(self.windows, batch.sync + self.windows.borders.late_start, self.cells.show())
+            numbers = numbered(self.windows, batch, self.windows.borders.late_start, self.cells.show())
             ends = 1 if self.windows.tumbling else self.windows.ends(numbers)
             return batch.having(sync=numbers, ends=ends, ids=None,
                                 began=batch.first_start if self.cells.remembers else None)

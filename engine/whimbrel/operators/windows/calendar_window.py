@@ -13,12 +13,14 @@ from whimbrel.clock.calendar_grid import CalendarGrid, CalendarWindows
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.clock.window_borders import WindowBorders
 from whimbrel.errors import KernelError, PlanError, near_match
-from whimbrel.kernels import Compiled, Kernel, Stateless
+from whimbrel.kernels import Compiled, Kernel, Stateless, ordered
 from whimbrel.kernels.primitives.windows.calendar_cells import cells_of
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import KnownInput, LineageRequest, Operator, Properties, Reach
 
 _cells_of = Compiled(cells_of)
+_FEW_ROWS: Final = 8
+"""Rows of a cell from which on it costs less to look up its bounds than its rows, if rows are in order."""
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONDAY: Final = 4
 """1970-01-05, in days."""
@@ -134,9 +136,9 @@ class CalendarKernel(Stateless):
         if not len(batch):
             return batch
         windows, borders, where = self.windows, self.windows.borders, self.window.show()
-        cells = numbered(windows, batch.sync + borders.late_start, where)
+        cells = numbered(windows, batch, borders.late_start, where)
         same = borders.late_start == borders.late_end
-        ends = windows.ends(cells if same else numbered(windows, batch.sync + borders.late_end, where))
+        ends = windows.ends(cells if same else numbered(windows, batch, borders.late_end, where))
         rows = batch.having(sync=windows.times(cells), ends=windows.times(ends), ids=None,
                             began=batch.first_start if self.window.remembers else None)
         return rows.take(np.flatnonzero(cells < ends)) if borders.closed == "none" else rows
@@ -147,9 +149,10 @@ class CalendarKernel(Stateless):
         return self.windows.grid.bound(self.windows.number(watermark))
 
 
-def numbered(windows: CalendarWindows, times: Ticks, where: str) -> Ticks:
-    """The cell of each time, rounded as the starts of windows are."""
-    low, high = int(times.min()), int(times.max())
+def numbered(windows: CalendarWindows, batch: Batch, late: int, where: str) -> Ticks:
+    """The cell of each time, so many ticks later, rounded as the starts of windows are."""
+    times, in_order = batch.sync + late if late else batch.sync, ordered(batch)
+    low, high = (int(times[0]), int(times[-1])) if in_order else (int(times.min()), int(times.max()))
     grid = windows.grid
     first_tick, last_tick = grid.range
     if low < first_tick or high > last_tick:
@@ -158,8 +161,12 @@ def numbered(windows: CalendarWindows, times: Ticks, where: str) -> Ticks:
                           f"{format_instant(outside, grid.unit, None)}.", where=where,
                           hint="Remove such rows first with where(...).")
     first, bounds = grid.around(low, high)
-    cells = np.empty(len(times), np.int64)
-    _cells_of(times, bounds, first, cells)
+    if in_order and len(bounds) * _FEW_ROWS < len(times):
+        starts = np.append(times.searchsorted(bounds), len(times))
+        cells = np.repeat(np.arange(first, first + len(bounds)), np.diff(starts))
+    else:
+        cells = np.empty(len(times), np.int64)
+        _cells_of(times, bounds, first, cells)
     if windows.label == "end":
         last_alike = np.searchsorted(bounds, bounds, "right") - 1  # a day that the zone skipped is an empty cell
         later = np.append(last_alike[1:], len(bounds))
