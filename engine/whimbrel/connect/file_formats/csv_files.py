@@ -93,6 +93,11 @@ class CsvFiles(FileFormat):
         return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
                           for name in names])
 
+    def why_without_values(self, file: DataFile) -> str:
+        names, _, text = self._begun(first_text(file, self._encoding), self._of(file))
+        found = _CsvSample(text, names, self._of(file)).other_number()
+        return f"the rows of {file.name!r} have {found} values for {len(names)} columns" if found else ""
+
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
         dialect = self._of(file)
@@ -170,6 +175,14 @@ class _CsvSample:
             rows, _ = splitter.split(self._text, ends=True)
         whole = b"".join([row.text + b"\n" for row in rows if splitter.is_whole(row.text)])
         return self._dialect.read(whole or b"\n", self._names, types, [], together=True)
+
+    def other_number(self) -> int:
+        """How many values the first row has, if no row has as many as there are columns; else 0."""
+        skip: list[csv.InvalidRow] = []
+        with suppress(*UNREADABLE):
+            if self._dialect.read(self._text, self._names, dict.fromkeys(self._names, pa.binary()), skip).num_rows:
+                return 0
+        return skip[0].actual_columns if skip else 0
 
     def type_of(self, name: str, inferred: pa.ChunkedArray, *, is_time: bool) -> pa.DataType:
         """The type of a column; that of most values if it is a time, which text cannot be."""

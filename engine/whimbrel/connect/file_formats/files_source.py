@@ -87,8 +87,10 @@ class FilesSource(ColumnarSource):
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):
                 if pa.types.is_null(unified.field(field.name).type) and field.name not in given.names:
-                    raise SchemaError(f"The type of {field.name!r} is not known: the first rows have no value of it.",
-                                      where=self._where, hint=hint)
+                    why = next(filter(None, map(format_.why_without_values, self.paths)), "")
+                    raise SchemaError(f"The type of {field.name!r} is not known: "
+                                      f"{why or 'the first rows have no value of it'}.", where=self._where,
+                                      hint="Check the delimiter and the header of the file." if why else hint)
                 time_unit(field.type, field.name, self._where, hint)
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}

@@ -12,7 +12,7 @@ from urllib.request import url2pathname
 from whimbrel.connect.addresses import shown_address
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.hive_partitions import below, names_columns
-from whimbrel.connect.files.paths import FilePath, address_of, data_files, directory_of, name_of
+from whimbrel.connect.files.paths import FilePath, address_of, data_files, directory_of, name_of, no_files
 from whimbrel.connect.files.remote_files import remote_files
 from whimbrel.errors import SourceError
 
@@ -57,7 +57,7 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
                                   "a list of paths cannot read.", where=where,
                                   hint=f"Use {where.partition('(')[0]}(\"folder\", ...).")
         if not each:
-            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
+            raise no_files(where)
         return LocatedFiles([file for found in each for file in found.files], None, "")
     address = address_of(path)
     if address is not None and filesystem is None and address.startswith("file:"):

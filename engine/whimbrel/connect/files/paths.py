@@ -22,6 +22,11 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}(?=[^/])|file:/")
 """Beginning of an address; pathlib removes one slash."""
 
 
+def no_files(where: str) -> SourceError:
+    """The error for an empty list of files."""
+    return SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
+
+
 def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequence[str] = PARQUET) -> list[Path]:
     """List the files of a path, a list of paths, a directory or a glob pattern.
 
@@ -47,7 +52,7 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
                           hint="Use a file, a folder, a pattern, or a list of these.")
     if not isinstance(path, (str, os.PathLike)):
         if not (files := [file for each in path for file in data_files(each, where=where, endings=endings)]):
-            raise SourceError("The list of files is empty.", where=where, hint="Use a list with at least one file.")
+            raise no_files(where)
         return files
     check_on_this_machine(path, where=where)
     file = Path(path).expanduser()

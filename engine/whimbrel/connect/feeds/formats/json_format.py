@@ -13,6 +13,10 @@ from whimbrel.connect.feeds.formats.decode import Format, Index
 from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
 
 _OPEN, _CLOSE = ord("{"), ord("}")
+_COLUMN = re.compile(r"Column\(/(.*?)\) (?:changed|was)")
+_UNPARSED = re.compile(r"Failed to convert JSON to ([^,]+(?:, [^,]+)*?), couldn't parse:")
+_SYNTAX = re.compile(r"JSON parse error: ([A-Z][^.]*)")
+"""Errors of Arrow's parser."""
 _NOT_UTF8 = re.compile(r"In column (\d+): .*UTF8")
 
 
@@ -45,19 +49,46 @@ class Json(Format):
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         _check_are_objects(messages)
         try:
-            table = _read_strictly(messages, schema) if self._strict_zones else _read(messages, schema)
+            table = self._table(messages, schema)
+        except pa.ArrowInvalid as error:
+            raise UnreadableError(_why(str(error), schema)) from None
+        if table.num_rows != len(messages):
+            raise UnreadableError("not one JSON object")
+        rows = table.combine_chunks().to_batches()[0]
+        _check_texts(rows)
+        return rows, np.ones(len(messages), np.int64)
+
+    def _table(self, messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+        try:
+            return _read_strictly(messages, schema) if self._strict_zones else _read(messages, schema)
         except pa.ArrowInvalid as error:
             times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
             if not any(f"Column(/{name}) changed from string to number" in str(error) for name in times):
                 raise
             counting = pa.schema([pa.field(field.name, pa.int64() if field.name in times else field.type)
                                   for field in schema])
-            table = _read(messages, counting).cast(schema)
-        if table.num_rows != len(messages):
-            raise UnreadableError("not one JSON object")
-        rows = table.combine_chunks().to_batches()[0]
-        _check_texts(rows)
-        return rows, np.ones(len(messages), np.int64)
+            return _read(messages, counting).cast(schema)
+
+
+def _why(error: str, schema: pa.Schema) -> str:
+    """Why messages are malformed, from an error of the parser; without their values.
+
+    >>> _why("JSON parse error: Column(/x) changed from number to string in row 0", pa.schema({"x": pa.int64()}))
+    "'x' must be int64"
+    >>> _why("JSON parse error: Invalid value. in row 0", pa.schema([]))
+    'not JSON: invalid value'
+    """
+    if (found := _COLUMN.search(error)) is not None:
+        path = found[1] + "/"
+        name = max((name for name in schema.names if path.startswith(f"{name}/")), key=len, default=None)
+        if "specified twice" in error:
+            return "a name occurs twice" if name is None else f"{name!r} occurs twice"
+        return "a value has the wrong type" if name is None else f"{name!r} must be {schema.field(name).type}"
+    if (found := _UNPARSED.match(error)) is not None:
+        return f"a value must be {found[1]}"
+    if (found := _SYNTAX.match(error)) is not None:
+        return f"not JSON: {found[1][0].lower()}{found[1][1:]}"
+    return "not JSON"
 
 
 def _check_are_objects(messages: Sequence[bytes]) -> None:

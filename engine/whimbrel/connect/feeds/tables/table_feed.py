@@ -14,6 +14,7 @@ from whimbrel.clock import Duration
 from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, ThreadedClient
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
+from whimbrel.connect.files.broken_files import broken_file
 from whimbrel.connect.files.data_file import DataFile, random_access
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.connect.validation import check_choice, checked_seconds
@@ -156,8 +157,7 @@ class TableFeed(Feed):
         except FileNotFoundError:
             raise self._removed(added) from None
         except pa.ArrowException as error:
-            raise SourceError(f"{str(added.file)!r} cannot be read as Parquet: {' '.join(str(error).split())[:160]}",
-                              where=self.call_text, hint="Check that the file is complete.") from None
+            raise broken_file(added.file, error, title="Parquet", where=self.call_text) from None
 
     def _completed(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
         arrays = [rows.column(each.name) if each.name in rows.schema.names else
