@@ -89,9 +89,9 @@ class StringFunctions(TextMethods):
         return Call("str.replace", (self.x,), (old, new, regex, most))
 
     def split_part(self, separator: str, number: int) -> Expr:
-        """Part of this number between separators, from 1; below 0, from the end.
+        """Part of this number between separators, from 1.
 
-        It is an empty text where there are fewer.
+        Below 0, parts count from the end. It is an empty text where there are fewer.
         """
         shown = f"{self.x.show()}.str.split_part({separator!r}, {number!r})"
         if not self._text("split_part", separator):

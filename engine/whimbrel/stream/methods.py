@@ -807,7 +807,8 @@ class Methods:
             Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
             "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
         timezone : str, optional
-            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
+            such as hours, are counted in UTC and refuse it.
         week_start : {"monday", ..., "sunday"}
             The day on which windows in weeks begin, unless `offset` says it.
         """
@@ -833,7 +834,8 @@ class Methods:
             Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
             "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
         timezone : str, optional
-            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+            Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
+            such as hours, are counted in UTC and refuse it.
         week_start : {"monday", ..., "sunday"}
             The day on which a hop in weeks begins, unless `offset` says it.
         """
@@ -852,6 +854,6 @@ class Methods:
             Which borders belong to the window before a time. "right" has the events at that time, "left" those that are
             `size` old instead, "both" has both and "none" neither.
         timezone : str, optional
-            The clock that months follow. Default: the zone of the stream, or UTC.
+            The clock that months follow. Default: the zone of the stream, or UTC. Other sizes refuse it.
         """
         return self._unary(operators.sliding_window, size, closed=closed, timezone=timezone)

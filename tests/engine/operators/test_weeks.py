@@ -13,6 +13,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.errors import PlanError
 
 FIRST = datetime(2024, 4, 25, 12)
 """A Thursday."""
@@ -147,3 +148,18 @@ def test_weeks_of_integer_times_are_refused_in_the_words_of_the_user(step: Any) 
     """The error named the offset of a Monday, which nobody had written."""
     with pytest.raises(wb.WhimbrelError, match=r"got '1 ?w"):
         wb.from_arrow({"t": [0, 5]}, time="t").tumbling_window(step)
+
+
+@pytest.mark.parametrize(("build", "what", "hint"), [
+    (lambda log: log.tumbling_window("1h", timezone="Asia/Kathmandu"), "follow no clock", "offset="),
+    (lambda log: log.hopping_window("1d", "1h", timezone="Asia/Kathmandu"), "follow no clock", "offset="),
+    (lambda log: log.sliding_window("7d", timezone="Asia/Kathmandu"), "follow no clock", "Leave timezone="),
+    (lambda log: log.tumbling_window(wb.WHOLE, timezone="Asia/Kathmandu"), "timezone='Asia/Kathmandu' does not", "out"),
+    (lambda log: log.tumbling_window("7d", week_start="sunday"), "a size in weeks, got '7d'", '"1w"'),
+    (lambda log: log.hopping_window("2w", "1d", week_start="sunday"), "a hop in weeks, got '1d'", '"1w"'),
+])
+def test_a_zone_or_weekday_that_would_not_matter_is_refused(build: Callable[[wb.Stream], object], what: str,
+                                                            hint: str) -> None:
+    with pytest.raises(PlanError, match=what) as error:
+        build(log())
+    assert hint in error.value.hint

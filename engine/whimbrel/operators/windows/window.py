@@ -175,14 +175,16 @@ def tumbling_window(schema: Schema, size: Duration | TradingCalendar | None, *, 
         Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
         "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
     timezone : str, optional
-        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
+        such as hours, are counted in UTC and refuse it.
     week_start : {"monday", ..., "sunday"}
         The day on which windows in weeks begin, unless `offset` says it.
     """
     if size is None or isinstance(size, TradingCalendar):
         where = f"tumbling_window({'wb.WHOLE' if size is None else repr(size)})"
         given = [f"{name}={value!r}" for name, value, default in
-                 (("offset", offset, None), ("label", label, "start"), ("closed", closed, None)) if value != default]
+                 (("offset", offset, None), ("label", label, "start"), ("closed", closed, None),
+                  ("timezone", timezone, None), ("week_start", week_start, "monday")) if value != default]
         if given:
             last = "" if size is not None else "; for the time of the last event, aggregate wb.max() of the time column"
             raise PlanError(f"{'One window for a whole log' if size is None else 'A calendar'} has borders of its own: "
@@ -213,7 +215,8 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
         Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
         "right" with ``label="end"``. See :class:`whimbrel.operators.ClosedWindow`.
     timezone : str, optional
-        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC.
+        Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
+        such as hours, are counted in UTC and refuse it.
     week_start : {"monday", ..., "sunday"}
         The day on which a hop in weeks begins, unless `offset` says it.
     """
@@ -225,10 +228,14 @@ def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: D
     check_zone(timezone, where)
     check_closed(closed, where)
     weekday = weekday_of(week_start, where)
+    if weekday and not ((span := CalendarSpan.of(hop)) and span.weeks):
+        raise PlanError(f"week_start is for a {'size' if hop == size else 'hop'} in weeks, got {hop!r}.", where=where,
+                        hint='Use "1w", or leave week_start= out.')
     borders = WindowBorders(label, closed)
     windows = calendar_windows(where, schema, size, hop, offset, borders, timezone, week_start)
     if windows is not None:
         return CalendarWindow(windows=windows)
+    _check_zone_applies(timezone, where, 'Use whole days, or offset= to shift the hours, such as offset="30m".')
     begin = grid_offset(hop, schema.unit, offset, where=where)
     size, hop, day = (duration_ticks(span, schema.unit, where=where) if span else 0
                       for span in (size, hop, "1d" if weekday else None))
@@ -237,6 +244,12 @@ def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: D
     if closed is None or borders.usual:
         return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
     return ClosedWindow(size=size, hop=hop, offset=begin, label=label, closed=closed, unit=schema.unit)
+
+
+def _check_zone_applies(timezone: str | None, where: str, hint: str) -> None:
+    """Refuse a time zone for windows of equal ticks, which are the same in every zone."""
+    if timezone not in (None, "UTC"):
+        raise PlanError(f"Windows of equal length follow no clock, got timezone={timezone!r}.", where=where, hint=hint)
 
 
 class HoppingKernel(Stateless):
@@ -359,7 +372,7 @@ def sliding_window(schema: Schema, size: Duration, *, closed: Closed = "right",
         Which borders belong to the window before a time. "right" has the events at that time, "left" those that are
         `size` old instead, "both" has both and "none" neither.
     timezone : str, optional
-        The clock that months follow. Default: the zone of the stream, or UTC.
+        The clock that months follow. Default: the zone of the stream, or UTC. Other sizes refuse it.
     """
     where = f"sliding_window({size!r})"
     check_zone(timezone, where)
@@ -370,6 +383,7 @@ def sliding_window(schema: Schema, size: Duration, *, closed: Closed = "right",
         window = CalendarSlidingWindow(size=span, zone=timezone or schema.zone or "UTC", unit=schema.unit)
     else:
         window = SlidingWindow(size=duration_ticks(size, schema.unit, where=where), unit=schema.unit)
+        _check_zone_applies(timezone, where, "Leave timezone= out: only months, quarters and years follow a clock.")
     return [window] if closed == "right" else [window, SlidingBorders(closed=closed)]
 
 
