@@ -213,6 +213,7 @@ def kill_some(folder: Path, queries: int, kills: int, seed: int) -> int:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(("queries", "kills", "seed"), [(60, 10, 1), (1000, 12, 2)])
 def test_queries_of_killed_processes_answer_as_alone(queries: int, kills: int, seed: int, tmp_path: Path) -> None:
     assert kill_some(tmp_path, queries, kills, seed) >= kills // 2
