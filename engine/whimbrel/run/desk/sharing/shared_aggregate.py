@@ -208,12 +208,14 @@ class SharedAggregateKernel(Kernel):
         while len(batch):
             if self._stale:
                 self._regroup(batch.time(0))
-            first, together = self.groups[0], len(self.groups) == 1 < len(self._sets_of_keys)
-            rows = min(len(batch), first.rows_to_sample) if together and first.rows_to_sample else len(batch)
+            rows = len(batch)
+            together = self.groups[0] if len(self.groups) == 1 < len(self._sets_of_keys) else None
+            if together is not None and together.rows_to_sample:
+                rows = min(rows, together.rows_to_sample)
             for table in self.groups:
                 self.parts += table.push(batch.slice(0, rows))
             batch = batch.slice(rows, len(batch))
-            if together and first.is_sparse:
+            if together is not None and together.is_sparse:
                 self._apart, self._stale = self._sets_of_keys, True
 
     def _regroup(self, start: int) -> None:
