@@ -80,7 +80,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         ``dt.at_time_zone``.
     null_values : sequence of str, optional
         Texts that are null in all columns, such as ``["-", "?"]``. Default: in other columns than text ``NA``, ``NaN``,
-        ``null`` and other names that Arrow knows. Empty values are always null.
+        ``null`` and other names that Arrow knows. Empty values are always null. ``[]`` makes ``nan`` a NaN of floats.
     encoding : str, default "utf-8"
         The encoding of the text, such as ``"latin-1"``, ``"cp1252"`` or ``"utf-16"``. Dead letters have it in UTF-8.
     skip_rows : int, default 0

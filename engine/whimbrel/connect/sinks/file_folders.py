@@ -48,7 +48,8 @@ class CsvSink(ChecksumFolderSink):
     """Sink of CSV files in a directory, each with a header line.
 
     Exactly once, as :class:`~whimbrel.connect.sinks.parquet.ParquetSink`. A reader of ``rows-*.csv`` sees each row
-    once. Times are in ISO 8601, and null is an empty value. ``wb.read_csv`` reads the folder.
+    once. Times are in ISO 8601, null is an empty value, and NaN is ``nan``. ``wb.read_csv`` reads the folder, with
+    ``null_values=[]`` also NaN; it reads empty texts as null.
 
     Parameters
     ----------

@@ -33,7 +33,8 @@ class WebhookSink(ServerSink):
     """Sink of POST requests to an HTTP server.
 
     An alert can go to a chat. Settled rows are sent at once, in batches of at most `batch_rows` rows. The default body
-    is JSON: ``{"run": "...", "first_row": 0, "rows": [{...}, ...]}``. Rows of a run are numbered from 0.
+    is JSON: ``{"run": "...", "first_row": 0, "rows": [{...}, ...]}``. Rows of a run are numbered from 0. NaN and
+    infinity, which JSON does not have, are null.
 
     At least once: a batch is sent again if its answer was lost, with the same header ``Idempotency-Key``. After a
     crash, batches may begin at other rows. A receiver that skips row numbers of the run it knows sees each row once.

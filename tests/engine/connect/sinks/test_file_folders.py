@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import os
 import shutil
 from collections.abc import Callable
@@ -118,6 +119,14 @@ def test_a_run_does_not_resume_where_rows_are_missing(kind: str, why: str, tmp_p
     with pytest.raises(SinkError, match=rf"wrote 300 rows.* rows 0 to 99 .*{why}") as refused:
         opened(kind, tmp_path, 3 * PART, token)
     assert refused.value.where == f"sinks.{ {'jsonl': 'json', 'arrow': 'ipc'}.get(kind, kind)}({str(tmp_path)!r})"
+
+
+def test_nan_of_csv_is_read_again_if_its_name_is_no_null(tmp_path: Path) -> None:
+    rows = pa.table({"at": [1, 2, 3, 4], "x": [math.nan, math.inf, -math.inf, None]})
+    (tmp_path / "rows.csv").write_bytes(wb.sinks.csv(tmp_path).encoded(rows))
+    found = wb.read_csv(tmp_path, time="at", null_values=[]).collect()["x"].to_pylist()
+    assert (math.isnan(found[0]), found[1:]) == (True, [math.inf, -math.inf, None])
+    assert wb.read_csv(tmp_path, time="at").collect()["x"].to_pylist() == [None, math.inf, -math.inf, None]
 
 
 def test_a_copied_folder_is_complete(tmp_path: Path) -> None:
