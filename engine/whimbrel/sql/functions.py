@@ -11,12 +11,25 @@ import pyarrow as pa
 from sqlglot import exp
 
 from whimbrel.errors import SqlError, WhimbrelError, near_match
-from whimbrel.expr import FUNCTION_TABLE, SQL_FUNCTIONS, Call, Expr, Lit, end_time, greatest, start_time, trace, when
+from whimbrel.expr import (
+    FUNCTION_TABLE,
+    SQL_FUNCTIONS,
+    Call,
+    Expr,
+    Lit,
+    concat_list,
+    end_time,
+    greatest,
+    start_time,
+    trace,
+    when,
+)
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.manual_functions import manual_function, predicate
-from whimbrel.sql.method_functions import method_function
+from whimbrel.sql.method_functions import item, method_function, slice_between
+from whimbrel.sql.names_elsewhere import ELSEWHERE_ONLY, WORKING_HERE
 from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.text_functions import literal_text, literal_whole, text_function
@@ -38,6 +51,7 @@ PARTS: Final[dict[str, Callable[[Expr], Expr]]] = {
     "DAYOFYEAR": lambda x: x.dt.day_of_year,
     "MILLISECOND": lambda x: x.dt.second * 1000 + x.dt.millisecond,
     "MICROSECOND": lambda x: x.dt.second * 1_000_000 + x.dt.microsecond, "DOW": lambda x: (x.dt.weekday + 1) % 7,
+    "EPOCH": lambda x: x.dt.epoch("us") / 1_000_000,
     "DAYOFWEEK": lambda x: (x.dt.weekday + 1) % 7, "ISODOW": lambda x: x.dt.weekday + 1,
 }
 """Parts of times for EXTRACT."""
@@ -48,6 +62,8 @@ _FIXED: Final = {"WEEK": "1w", "DAY": "1d", "HOUR": "1h", "MINUTE": "1m", "SECON
 _TEXT_TESTS: Final = {"starts_with": "starts_with", "ends_with": "ends_with", "contains": "contains",
                       "prefix": "starts_with", "suffix": "ends_with"}
 
+_CLOSE: Final = 0.74
+"""So alike are a misspelt name and its match."""
 _COUNTS: Final = {1: "one value", 2: "two values"}
 _SHOWN: Final = {1: "x", 2: "y, x"}
 
@@ -119,10 +135,15 @@ def call(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
             return _named(node, scope, scalar)
         case exp.Bracket() if (found := predicate(node, scope, scalar)) is not None:
             return found
+        case exp.Bracket() if len(node.expressions) == 1:
+            return _subscript(node, scope, scalar)
+        case exp.Array() if node.expressions:
+            return _list(node, scope, scalar)
         case exp.Func():
             raise unknown_function(node, node.sql_name().lower(), scope)
         case _:
-            what, hint = refusal("expression", text=_shown(node))
+            what, hint = (refusal("caret") if isinstance(node, exp.BitwiseXor)
+                          else refusal("expression", text=_shown(node)))
             raise text.error(what, node, hint)
 
 
@@ -228,9 +249,10 @@ def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
     known = [*FUNCTIONS, *AGGREGATES, *scope.binder.functions]
     if lower in known:
         return text.error(f"{lower}() takes other arguments.", node, "See the functions in docs/sql.md.")
-    close = difflib.get_close_matches(lower, known, n=1)
+    close = [] if lower in ELSEWHERE_ONLY else difflib.get_close_matches(lower, known, n=1, cutoff=_CLOSE)
+    found = WORKING_HERE.get(lower) or "".join(close)
     return text.error(f"There is no function {lower!r}.", node,
-                      f"Use {close[0]}." if close else "Pass it: wb.sql(..., functions={...}).")
+                      f"Use {found}." if found else "Pass it: wb.sql(..., functions={...}).")
 
 
 def _at(words: tuple[str, str], node: Any) -> tuple[str, Any, str]:
@@ -255,6 +277,36 @@ def _date_diff(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     unit, first, then = node.expressions
     found = Call("dt.date_diff", (scalar(first, scope), scalar(then, scope)),
                  (literal_text(unit, scope, scalar).lower(),))
+    scope.type_of(found, node)
+    return found
+
+
+def _subscript(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    """``x[2]``, ``x[2:3]``: items of a list or characters of a text, from 1 and with both ends."""
+    x, at = scalar(node.this, scope), node.expressions[0]
+    if isinstance(at, exp.Slice):
+        first = 1 if at.this is None else literal_whole(at.this, scope, scalar)
+        last = -1 if at.args.get("expression") is None else literal_whole(at.expression, scope, scalar)
+    else:
+        first = last = literal_whole(at, scope, scalar)
+    type_ = scope.type_of(x, node.this)
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return x.str.slice(*slice_between(first, last)) if first or isinstance(at, exp.Slice) else x.str.slice(0, 0)
+    if not (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
+        raise scope.binder.text.error(f"A subscript needs a list or a text, not {type_}.", node,
+                                      "Name a column of lists or texts.")
+    found = x.list.slice(*slice_between(first, last)) if isinstance(at, exp.Slice) else item(x, first)
+    scope.type_of(found, node)
+    return found
+
+
+def _list(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
+    """``[1, 2]``; lists of columns would keep nulls in SQL, and are null with one in :func:`~whimbrel.concat_list`."""
+    items = [scalar(each, scope) for each in node.expressions]
+    if not all(isinstance(each, Lit) and each.value is not None for each in items):
+        raise scope.binder.text.error("A list needs literals, none of them NULL.", node,
+                                      "Use wb.concat_list(...) in Python for values of columns.")
+    found = concat_list(*items)
     scope.type_of(found, node)
     return found
 

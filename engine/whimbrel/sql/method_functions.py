@@ -17,13 +17,13 @@ from whimbrel.sql.text_functions import literal_text, literal_whole
 _Methods = dict[str, tuple[tuple[type, ...], Callable[..., Expr]]]
 
 
-def _item(x: Expr, number: int) -> Expr:
+def item(x: Expr, number: int) -> Expr:
     return x.list.get(number - 1) if number > 0 else x.list.get(number) if number else x.list.slice(0, 0).list.get(0)
 
 
-def _items(x: Expr, first: int, last: int) -> Expr:
-    """Items from the first number to the last one, with both."""
-    return x.list.slice(first - 1 if first > 0 else first, None if last == -1 else last if last >= 0 else last + 1)
+def slice_between(first: int, last: int) -> tuple[int, int | None]:
+    """A slice of Python from the first number to the last one, with both, from 1 or from -1 at the end."""
+    return first - 1 if first > 0 else first, None if last == -1 else last if last >= 0 else last + 1
 
 
 METHODS: Final[_Methods] = {
@@ -37,7 +37,8 @@ METHODS: Final[_Methods] = {
     "nanosecond": ((), lambda x: x.dt.second * 1_000_000_000 + x.dt.nanosecond),
     "dayofweek_iso": ((), lambda x: x.dt.weekday + 1),
     "to_timezone": ((str,), lambda x, zone: x.dt.to_timezone(zone)),
-    "list_extract": ((int,), _item), "list_slice": ((int, int), _items),
+    "list_extract": ((int,), item),
+    "list_slice": ((int, int), lambda x, first, last: x.list.slice(*slice_between(first, last))),
     "list_sort": ((), lambda x: x.list.sort()), "list_reverse_sort": ((), lambda x: x.list.sort(descending=True)),
     "list_join": ((str,), lambda x, separator: x.list.join(separator)),
     "struct_extract": ((str,), lambda x, name: x.field(name)),

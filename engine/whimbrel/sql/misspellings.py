@@ -29,6 +29,8 @@ def near_statement(word: str) -> str:
 
 def near_word(tokens: Sequence[Any], position: int) -> str:
     """A hint at the word that a token around an error may mean, or an empty text."""
+    if [token.text for token in tokens[max(position - 2, 0) : position]] == ["*", "*"]:
+        return "Use power(x, y) for a power."
     for token in (*reversed(tokens[max(position - _BEFORE, 0) : position + 1]), *tokens[position + 1 : position + 2]):
         if token.token_type == TokenType.VAR and (found := _hint(token.text, KEYWORDS)):
             return found

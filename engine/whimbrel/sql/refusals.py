@@ -12,6 +12,8 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "explain": ("wb.sql gives a stream, and EXPLAIN gives a text.", "Use wb.sql(...).explain(), or wb.sql.script."),
     "clause": ("{clause} is not part of the language here.", "Leave it out."),
     "expression": ("This expression is not part of the language: {text}.", "Use the functions of the page on SQL."),
+    "caret": ("^ is a power in some databases, and the bits that differ in others.",
+              "Use power(x, y), or xor(x, y) for bits."),
     "files": ("SQL reads the streams that it is given. It opens no files.",
               'Pass the file as a stream: flights=wb.read_parquet("flights.parquet", time="departure").'),
     "wall clock": ("{name} is another value in each run, so a backtest would differ from a live run.",

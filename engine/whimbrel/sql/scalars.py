@@ -30,7 +30,7 @@ _ARITHMETIC: Final[dict[Any, Callable[[Any, Any], Expr]]] = {
     exp.Add: operator.add, exp.Sub: operator.sub, exp.Mul: operator.mul, exp.Pow: operator.pow}
 _BITS: Final[dict[Any, Callable[..., Expr]]] = {
     exp.BitwiseNot: Expr.bitwise_not, exp.BitwiseAnd: Expr.bitwise_and, exp.BitwiseOr: Expr.bitwise_or,
-    exp.BitwiseXor: Expr.bitwise_xor, exp.BitwiseLeftShift: Expr.shift_left, exp.BitwiseRightShift: Expr.shift_right}
+    exp.BitwiseLeftShift: Expr.shift_left, exp.BitwiseRightShift: Expr.shift_right}
 _NULL_CONDITION = Cast(Lit(None), pa.bool_())
 
 
@@ -135,7 +135,7 @@ def _scalar(node: Any, scope: NameScope) -> Expr:
             return _converted(node, part(), scope)
         case exp.DPipe():
             return _text(node.this, scope) + _text(node.expression, scope)
-        case exp.Concat():  # null counts as nothing here
+        case exp.Concat() if type(node) is exp.Concat:  # null counts as nothing here
             return reduce(operator.add, [_text(each, scope).fill_null("") for each in node.expressions])
         case exp.Subquery():
             raise scope.binder.text.error("A subquery must stand in WHERE, or be compared there.", node,

@@ -309,7 +309,7 @@ IN needs a subquery of one column.
 There is no function 'struct'.
   where: line 1: SELECT {'a': 1}
                               ^
-  hint:  Use trunc.
+  hint:  Pass it: wb.sql(..., functions={...}).
 """),
     'long text': ('SELECT time, srcIP, destIP, protocol, len, time + len, time + len + protocol, nothing FROM TCP', """
 There is no column 'nothing'.

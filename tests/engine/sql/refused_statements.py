@@ -92,10 +92,10 @@ TABLESAMPLE is not part of the language here.
   hint:  Leave it out.
 """),
     'expression': ('SELECT len[1] FROM TCP', """
-This expression is not part of the language: len[1].
+A subscript needs a list or a text, not int64.
   where: line 1: SELECT len[1] FROM TCP
                         ^^^^^
-  hint:  Use the functions of the page on SQL.
+  hint:  Name a column of lists or texts.
 """),
     'wall clock': ('SELECT *\nFROM TCP\nWHERE time > now()', """
 now() is another value in each run, so a backtest would differ from a live run.

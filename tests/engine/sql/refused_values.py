@@ -141,4 +141,16 @@ IN needs a subquery of one column.
                                         ^^^^^^^^^^^^^^^^^^^
   hint:  Select one column.
 """),
+    'caret': ('SELECT len ^ 2 FROM TCP', """
+^ is a power in some databases, and the bits that differ in others.
+  where: line 1: SELECT len ^ 2 FROM TCP
+                        ^^^^^^^
+  hint:  Use power(x, y), or xor(x, y) for bits.
+"""),
+    'expression of another database': ("SELECT len GLOB 'a' FROM TCP", """
+This expression is not part of the language: len GLOB 'a'.
+  where: line 1: SELECT len GLOB 'a' FROM TCP
+                        ^^^^^^^^^^^^
+  hint:  Use the functions of the page on SQL.
+"""),
 }
