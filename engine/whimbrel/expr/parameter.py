@@ -76,8 +76,8 @@ class ParameterValues:
                               where=f"{self.name}={value!r}"[:80], hint="Use a value of the type of the default.")
 
     def set(self, value: Any, at: int) -> None:
-        """Change the value for rows that start at `at` or later."""
-        if self.changes and self.changes[-1][0] == at:
+        """Change the value for rows that start at `at` or later; a restarted desk may have changed it later before."""
+        while self.changes and self.changes[-1][0] >= at:
             self.changes.pop()
         self.changes.append((at, value))
         self.edits += 1

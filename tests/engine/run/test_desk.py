@@ -8,10 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
 from whimbrel.errors import CheckpointError, ExpressionError, PlanError
+from whimbrel.expr import ParameterValues
 from whimbrel.kernels import finish_compiling, tier
 from whimbrel.run.desk import DeskQuery
 
@@ -198,6 +200,14 @@ def measured(events: wb.Stream) -> wb.Stream:
 def having(events: wb.Stream) -> wb.Stream:
     sums = events.tumbling_window(50).aggregate(total=wb.sum(col.x))
     return sums.where(col.total >= wb.parameter("least", 0)).shift(500).where(col.total < wb.parameter("most", 10**6))
+
+
+def test_a_change_replaces_later_ones_of_the_time_before_a_restart() -> None:
+    values = ParameterValues("least", 0, pa.int64())
+    for value, at in ((1, 0), (2, 10), (3, 5)):
+        values.set(value, at)
+    assert values.changes == [(0, 1), (5, 3)]
+    assert [values.value_at(start, None) for start in (-1, 4, 5, 20)] == [0, 1, 3, 3]
 
 
 def test_a_parameter_holds_for_rows_after_the_change() -> None:
