@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -122,5 +123,9 @@ def refusing(scope: Scope, expr: Expr, compute: Callable[..., Any], *data: Any) 
                 return compute(*(pc.if_else(mask, each, pa.scalar(None, each.type)) for each in data))
             except pa.ArrowInvalid:
                 pass
-        raise KernelError(f"A decimal does not fit: {str(error).splitlines()[0]}", where=expr.show(),
+        reason = str(error).splitlines()[0]
+        if (text := re.fullmatch("The string ('.*') is not a valid decimal.*", reason)) is not None:
+            raise KernelError(f"Cannot cast: {text[1]} is not a decimal number.", where=expr.show(),
+                              hint='Use .cast(..., errors="null") for null in its place.') from None
+        raise KernelError(f"A decimal does not fit: {reason}", where=expr.show(),
                           hint="Cast to more digits, such as .cast(pa.decimal256(76, 2)), or to float.") from None

@@ -39,7 +39,7 @@ class ResultMethods:
         Parameters
         ----------
         n : int
-            The largest number of rows.
+            The largest number of rows. With 0, the table has the columns only.
 
         Examples
         --------
@@ -133,9 +133,9 @@ class ResultMethods:
 
 
 def check_head(n: object) -> None:
-    """Refuse a number of rows that is not a positive integer."""
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise PlanError(f"n must be an integer of at least 1, got {n!r}.", where=f"head({n!r})", hint="Use head(10).")
+    """Refuse a number of rows that is not an integer from 0."""
+    if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+        raise PlanError(f"n must be an integer of at least 0, got {n!r}.", where=f"head({n!r})", hint="Use head(10).")
 
 
 def check_form(form: object) -> None:

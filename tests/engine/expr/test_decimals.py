@@ -119,6 +119,9 @@ def test_what_does_not_fit_is_an_error_that_names_the_expression() -> None:
     assert caught.value.where == "col.x * 1000"
     with pytest.raises(KernelError, match="A decimal does not fit"):
         answer(col.x.cast(pa.decimal128(2, 2)), x=PRICES)
+    with pytest.raises(KernelError, match=r"^Cannot cast: 'abc' is not a decimal number\.") as caught:
+        answer(col.x.cast(pa.decimal128(5, 2)), x=pa.array(["1.5", "abc"]))
+    assert 'errors="null"' in caught.value.hint
     with pytest.raises(ExpressionError, match=r"more than 76 digits"):
         answer(col.x < col.y, x=large, y=pa.array([Decimal("0.1")], pa.decimal256(76, 70)))
     with pytest.raises(ExpressionError, match="'%' cannot take"):

@@ -61,8 +61,9 @@ def test_head_of_fewer_rows_and_of_none():
     none = _log().where(wb.col.k == "z")
     assert none.head().schema == none.collect().schema
     assert none.head().num_rows == 0
-    with pytest.raises(PlanError, match="n must be an integer of at least 1, got 0"):
-        _log().head(0)
+    assert _log().head(0) == _log().collect().slice(0, 0)
+    with pytest.raises(PlanError, match="n must be an integer of at least 0, got -1"):
+        _log().head(-1)
 
 
 def test_describe_numbers_texts_and_empty_columns():
