@@ -57,6 +57,7 @@ from whimbrel.sql.types import TYPES
 _BINDING: Final = {"|": 1, "&": 2, "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "+": 5, "-": 5, "*": 6, "/": 6}
 _WORDS: Final = {"|": "OR", "&": "AND", "==": "=", "!=": "<>"}
 _NOT, _ATOM = 3, 8
+_BITS: Final = {"bitwise_and": "&", "bitwise_or": "|", "shift_left": "<<", "shift_right": ">>"}
 _FUNCTIONS: Final = {
     **{called: name for name, called in SQL_FUNCTIONS.items()},
     "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "ln", "sin": "sin", "cos": "cos", "sign": "sign",
@@ -246,6 +247,12 @@ class ScalarTexts:
                 return f"date_trunc('{_GRIDS[step]}', {arguments[0]})"
             case "dt.floor", (timedelta() as step,):
                 return f"time_bucket({interval_text(step)}, {arguments[0]})"
+            case function, () if function in _BITS:
+                return f"({self._operand(expr.args[0], _ATOM)} {_BITS[function]} {self._operand(expr.args[1], _ATOM)})"
+            case "bitwise_not", ():
+                return f"(~{self._operand(expr.args[0], _ATOM)})"
+            case "str.replace", (old, new, False, None):
+                return f"replace({arguments[0]}, {self._literal(old, expr)}, {self._literal(new, expr)})"
             case function, options if function in _FUNCTIONS and all(isinstance(each, str | int) for each in options):
                 arguments += [self._literal(each, expr) for each in options]
                 return f"{_FUNCTIONS[function]}({', '.join(arguments)})"

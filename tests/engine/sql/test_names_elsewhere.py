@@ -37,6 +37,13 @@ def test_hint(call: str, hint: str) -> None:
     assert hint in error.value.hint
 
 
+def test_bits_and_replacements_are_printed() -> None:
+    log = wb.from_arrow(LOG.slice(0, 2), time="t", name="log")
+    query = log.select(a=(wb.col.n + 1).bitwise_and(3).shift_left(2), b=wb.col.n.bitwise_not().bitwise_or(8),
+                       c=wb.col.n.shift_right(1), d=wb.col.s.str.replace("b", "'"))
+    assert wb.sql(query.sql(), log=log).collect() == query.collect()
+
+
 @pytest.mark.parametrize("values", [
     "l[1], l[2], l[-1], l[9], l[1:2], l[2:], l[:2], l[-2:], l[-2:-1]",
     "s[1], s[2], s[-1], s[9], s[1:2], s[2:], s[:2], s[-2:], s[2:1]",
