@@ -63,10 +63,10 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
         return [file]
     if glob.has_magic(text):
         matches = [Path(match) for match in glob.glob(text, recursive=True)]  # noqa: PTH207 - from any root
-        files = {match for match in matches if match.is_file()} or {
+        found = {match for match in matches if match.is_file()} or {
             inside for match in matches if match.is_dir() for inside in _with_endings(match, endings)}
-        if files:
-            return sorted(files, key=natural_path)
+        if found:
+            return sorted(found, key=natural_path)
         raise SourceError(f"No file matches {text!r}.", where=where,
                           hint=f"Check the pattern; it is relative to {Path.cwd()}.")
     raise SourceError(f"There is no file {text!r}.", where=where, hint=_nearby(file))
