@@ -44,6 +44,7 @@ from whimbrel.plan import Operator, OrderingSpec
 from whimbrel.run.desk.rows_from import RowsFrom
 from whimbrel.run.desk.sharing.shared_aggregate import SharedAggregate
 from whimbrel.run.desk.sharing.shared_query import SharedResults, SharedRows
+from whimbrel.run.desk.shedding.weighted_sample import WeightedSample
 from whimbrel.testing import BatchedRows, Query, check_operator, laws, oracle, strategies
 from whimbrel.testing.oracle import INF, Event
 from whimbrel.testing.trial import Trial
@@ -119,6 +120,7 @@ MADE_BY_THE_PLANNER = {
     WholeWindow,  # of logs only; in test_lifetimes.py
     RowsFrom,  # of desks; in test_desk.py
     SharedAggregate, SharedResults, SharedRows,  # of desks; in test_shared_queries.py
+    WeightedSample,  # of desks; in test_shed.py
 }
 """Operators that no method of a stream makes; they stand in the plans that run."""
 

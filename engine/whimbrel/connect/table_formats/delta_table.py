@@ -86,14 +86,14 @@ def opened_table(path: str, version: int | None, timestamp: str | datetime | Non
 def _committed(path: str, version: int, options: Mapping[str, str] | None) -> datetime | None:
     """When a version was written, by which it is found; None if its part of the log was removed.
 
-    The library gives the oldest version for all moments before it.
+    The library gives the oldest version for all moments before it. It compares whole milliseconds.
     """
     from deltalake.fs import DeltaStorageHandler
     from pyarrow import fs
 
     system = fs.PyFileSystem(DeltaStorageHandler(path, None if options is None else dict(options)))
     found: datetime | None = system.get_file_info(f"_delta_log/{version:020}.json").mtime
-    return found
+    return None if found is None else found.replace(microsecond=found.microsecond // 1_000 * 1_000)
 
 
 def _has_deletion_vectors(table: Any) -> bool:
