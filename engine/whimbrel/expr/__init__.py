@@ -14,7 +14,7 @@ from whimbrel.expr.build import (
 )
 from whimbrel.expr.codegen import LiteralArguments, can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
-from whimbrel.expr.costs import Cost, all_of, parts_of, why_expensive
+from whimbrel.expr.condition_costs import Cost, all_of, parts_of, why_expensive
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.format import show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from whimbrel.expr import Binary, Expr, Lit, Unary
+from whimbrel.expr import Binary, Expr, Lit, Unary, parts_of
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _EXCLUDED: Final = (("<", ">"), ("<", ">="), ("<", "=="), ("<=", ">"), (">", "=="), ("==", "!="))
@@ -12,13 +12,7 @@ _EXCLUDED: Final = (("<", ">"), ("<", ">="), ("<", "=="), ("<=", ">"), (">", "==
 
 def exclude(one: Expr, other: Expr) -> bool:
     """Whether two conditions are known to be never true together."""
-    return any(_contradict(first, second) for first in _parts(one) for second in _parts(other))
-
-
-def _parts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "&":
-        return [*_parts(expr.left), *_parts(expr.right)]
-    return [expr]
+    return any(_contradict(first, second) for first in parts_of(one) for second in parts_of(other))
 
 
 def _contradict(one: Expr, other: Expr) -> bool:

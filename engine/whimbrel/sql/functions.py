@@ -29,7 +29,7 @@ from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
 from whimbrel.sql.intervals import duration
 from whimbrel.sql.manual_functions import manual_function, predicate
 from whimbrel.sql.method_functions import item, method_function, slice_between
-from whimbrel.sql.names_elsewhere import ELSEWHERE_ONLY, WORKING_HERE
+from whimbrel.sql.names_of_other_databases import ELSEWHERE_ONLY, WORKING_HERE
 from whimbrel.sql.refusals import FILE_FUNCTIONS, RANDOM, WALL_CLOCK, refusal
 from whimbrel.sql.scope import NameScope
 from whimbrel.sql.text_functions import literal_text, literal_whole, text_function

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from contextlib import closing
+from fractions import Fraction
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel import run as running
+from whimbrel.aggregates.approximate import quantile_sorted
 from whimbrel.errors import MissingExtraError, PlanError, near_match
 from whimbrel.plan import Node
 
@@ -21,7 +22,8 @@ R = TypeVar("R")
 
 _LIBRARIES = {"polars": "Polars", "pandas": "pandas", "duckdb": "DuckDB"}
 _FORMS = ("arrow", *_LIBRARIES)
-_FRACTIONS = {"25%": 0.25, "50%": 0.5, "75%": 0.75}
+_FRACTIONS = {"min": Fraction(0), "25%": Fraction(1, 4), "50%": Fraction(1, 2), "75%": Fraction(3, 4),
+              "max": Fraction(1)}
 
 
 class ResultMethods:
@@ -109,7 +111,7 @@ class ResultMethods:
                             hint="Use head(10), or aggregates of windows.")
         table = self.collect()
         statistics = {name: _statistics(table[name]) for name in table.schema.names[2:]}
-        names = pa.array(["count", "null_count", "mean", "std", "min", *_FRACTIONS, "max"])
+        names = pa.array(["count", "null_count", "mean", "std", *_FRACTIONS])
         return pa.table([names, *statistics.values()], names=["statistic", *statistics])
 
     def pipe(self, function: Callable[Concatenate[Self, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -174,22 +176,15 @@ def _statistics(values: pa.ChunkedArray) -> pa.Array:
         numbers = pc.cast(values, pa.float64(), safe=False)
         std = pc.stddev(numbers, ddof=1).as_py()
         ordered = np.sort(numbers.drop_null().to_numpy())  # NaN comes last
-        quantiles = [_quantile(ordered, fraction) for fraction in (0.0, *_FRACTIONS.values(), 1.0)]
+        begin, end = np.array([0]), np.array([count])
+        quantiles = [quantile_sorted(fraction, ordered, begin, end)[0] if count else None
+                     for fraction in _FRACTIONS.values()]
         return pa.array([count, nulls, pc.mean(numbers).as_py(), std, *quantiles], pa.float64(), from_pandas=False)
     try:
         least, greatest = (_text(value) for value in pc.min_max(values).values())
     except pa.ArrowNotImplementedError:  # lists, structs and dictionaries have no order in Arrow
         least = greatest = None
     return pa.array([str(count), str(nulls), None, None, least, None, None, None, greatest], pa.string())
-
-
-def _quantile(ordered: npt.NDArray[np.float64], fraction: float) -> float | None:
-    """The value so far on the way from the first to the last one; None of none."""
-    if not len(ordered):
-        return None
-    below, rest = divmod(fraction * (len(ordered) - 1), 1)
-    low, high = (float(ordered[int(place)]) for place in (below, below + (rest > 0)))
-    return low if low == high else low + rest * (high - low)
 
 
 def _text(value: pa.Scalar) -> str | None:

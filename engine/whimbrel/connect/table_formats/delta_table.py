@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from whimbrel.connect.addresses import shown_address, without_secrets
-from whimbrel.connect.table_formats.moments import moment_of
+from whimbrel.connect.table_formats.version_time import moment_of
 from whimbrel.errors import MissingExtraError, PlanError, SourceError
 
 _UNSUPPORTED = {"deletionVectors": "deletion vectors", "columnMapping": "mapped columns"}

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from whimbrel.connect.addresses import shown_address, without_secrets
 from whimbrel.connect.files.data_file import DataFile, RemoteFile, status_of
-from whimbrel.connect.table_formats.moments import moment_of
+from whimbrel.connect.table_formats.version_time import moment_of
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, WhimbrelError
 
 _WHAT = "Use a name such as 'sales.orders', the file of its metadata, or a table of pyiceberg."

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
-from whimbrel.expr import Binary, Expr, predicate
+from whimbrel.expr import Expr, parts_of, predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
 from whimbrel.run.desk.sharing.value_classes import Classes, classes_of
@@ -40,7 +40,7 @@ class ConditionPatterns:
     """
 
     def __init__(self, conditions: Sequence[Expr | None], schema: Schema) -> None:
-        parts = [[] if condition is None else _parts(condition) for condition in conditions]
+        parts = [[] if condition is None else [*parts_of(condition)] for condition in conditions]
         found = classes_of(parts, schema)
         self._direct: list[tuple[Classes, int, int]] = []
         self._rest: list[tuple[Classes, IntegerKeys]] = []
@@ -109,10 +109,3 @@ class ConditionPatterns:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         self._table[number] = met
         return number
-
-
-def _parts(condition: Expr) -> list[Expr]:
-    """Conditions that must all be true."""
-    if isinstance(condition, Binary) and condition.op == "&":
-        return [*_parts(condition.left), *_parts(condition.right)]
-    return [condition]

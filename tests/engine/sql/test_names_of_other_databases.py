@@ -9,7 +9,7 @@ import whimbrel as wb
 from tests.engine.sql.test_tables import duck
 from whimbrel.errors import SqlError
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
-from whimbrel.sql.names_elsewhere import ELSEWHERE_ONLY, WORKING_HERE
+from whimbrel.sql.names_of_other_databases import ELSEWHERE_ONLY, WORKING_HERE
 
 TIMES = pa.array([0, 90_000_000, -1], pa.timestamp("us"))
 LOG = pa.table({"t": TIMES, "u": TIMES, "s": ["abc", "", None], "x": [1.5, -2.0, None], "n": [1, 2, None],

@@ -1,4 +1,4 @@
-"""Moments that users name to choose a version of a table."""
+"""Times by which users choose a version of a table."""
 
 from __future__ import annotations
 
