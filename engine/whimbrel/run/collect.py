@@ -10,12 +10,15 @@ from contextlib import ExitStack, closing
 import pyarrow as pa
 
 from whimbrel.batch import table_from_batches
+from whimbrel.clock import Duration
+from whimbrel.connect.validation import checked_seconds
 from whimbrel.errors import PlanError
 from whimbrel.kernels import wait_for_compiler
 from whimbrel.plan import Node
 from whimbrel.run.execution import Execution
 from whimbrel.run.metrics import Snapshot
 from whimbrel.run.query_result import in_order
+from whimbrel.run.source_reader import CONNECT_TIMEOUT_S
 from whimbrel.run.time_partitions import collect_side_by_side
 
 _WORTH_COMPILING_ROWS = 50_000
@@ -48,9 +51,16 @@ def collect_together(plans: Sequence[Node]) -> list[pa.Table]:
         return [answer.settled() for answer in session.answers]
 
 
-def batches(plan: Node) -> Generator[pa.RecordBatch, None, None]:
+def batches(plan: Node, timeout: float | Duration | None = 30.0) -> Generator[pa.RecordBatch, None, None]:
     """Settled rows as they come; those of one batch are in the order of start."""
+    connect_timeout_s = None if timeout is None else checked_seconds("timeout", timeout,
+                                                                     where=f"batches(timeout={timeout!r})")
+    return _batches(plan, connect_timeout_s)
+
+
+def _batches(plan: Node, connect_timeout_s: float | None) -> Generator[pa.RecordBatch, None, None]:
     with closing(Execution(plan, keep_rows=0)) as session:
+        session.reader.connect_timeout_s = connect_timeout_s
         while not session.finished:
             for out in session.step() or []:
                 if out:
@@ -64,6 +74,7 @@ def intermediate_snapshots(plan: Node, every: str | int | None,
     Or whenever `asked` says so, of the rows that were read and all there are.
     """
     with closing(Execution(plan)) as session:
+        session.reader.connect_timeout_s = CONNECT_TIMEOUT_S
         total = session.reader.total_rows
         step_rows = 0 if asked is not None else _rows(every, total)
         due = 0

@@ -28,7 +28,7 @@ _SLICE_S = 0.02
 _WAIT_S, _PAUSE_S = 0.05, 0.002
 _FEWEST_ROWS = 256
 CONNECT_TIMEOUT_S = 30.0
-"""How long a run waits for a server that was never there, if its result is read only at its end."""
+"""How long a run waits for a server that was never there, where nobody sees the state of its feeds."""
 
 
 class SourceReader:
@@ -46,6 +46,8 @@ class SourceReader:
 
     Attributes
     ----------
+    connect_timeout_s : float or None
+        How long it waits for a server that was never there. None: forever.
     rows : int
         How many were read.
     arrival_ns : int
@@ -59,6 +61,7 @@ class SourceReader:
         pipeline.in_portions = True
         self._step_rows = sys.maxsize if hurry else _FEWEST_ROWS
         self._hurry = hurry
+        self._connect_timeout_s = CONNECT_TIMEOUT_S if hurry else None
         self._rest: dict[int, Batch] = {}
         self._streams: dict[int, Iterator[Batch | None]] = {}
         self.follower: Follower | None = None
@@ -96,11 +99,21 @@ class SourceReader:
                              if isinstance(stream, Generator) else stream for number, stream in self._streams.items()}
         for reading in self._readings.values():
             reading.bell = self._bell
-            reading.connect_timeout_s = CONNECT_TIMEOUT_S if self._hurry else None
+            reading.connect_timeout_s = self._connect_timeout_s
             if reading.relief is not None:
                 reading.relief = self._own(reading.relief)
         self._follow()
         self.arrival_ns = self._latest() if arrival_ns is None else arrival_ns
+
+    @property
+    def connect_timeout_s(self) -> float | None:
+        return self._connect_timeout_s
+
+    @connect_timeout_s.setter
+    def connect_timeout_s(self, seconds: float | None) -> None:
+        self._connect_timeout_s = seconds
+        for reading in self._readings.values():
+            reading.connect_timeout_s = seconds
 
     def _own(self, relief: OverloadSignal) -> OverloadSignal:
         """One of this run alone in the place of a feed's, which other runs may read, too."""

@@ -207,12 +207,30 @@ class Actions(ResultMethods, TwoLevels):
         """
         return running.collect_samples(self.node)
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
+    def batches(self, *, timeout: float | Duration | None = 30.0) -> Iterator[pa.RecordBatch]:
         """Iterate over settled rows in record batches.
 
         Each batch comes as soon as its rows are settled.
+
+        Parameters
+        ----------
+        timeout : float (seconds), str, timedelta or None
+            How long to wait for the server of a feed that was never there. None: forever.
+
+        Raises
+        ------
+        SourceError
+            When the server cannot be reached in that time. A server that is lost later is waited for.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [0, 4, 12]}, time="at")
+        >>> for batch in log.tumbling_window(10).aggregate(n=wb.count()).batches():
+        ...     print(batch["n"].to_pylist())
+        [2, 1]
         """
-        return running.batches(self.node)
+        return running.batches(self.node, timeout)
 
     def progressive(self, every: Duration | None = None, *, seconds: float | None = None, at: Sequence[float] = (),
                  confidence: float = 0.95, order: Literal["random", "newest", "oldest", "time"] | None = None,

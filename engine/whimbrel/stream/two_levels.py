@@ -93,7 +93,8 @@ class TwoLevels:
 
         Notes
         -----
-        A server that is not there is an error of ``collect()`` after 30 seconds. ``start()`` waits for it.
+        A server that is not there is an error of ``collect()`` and ``batches()`` after 30 seconds. ``start()`` waits
+        for it.
         """
         levels = levels_of(self.node, "high(...)")
         if not feeds:

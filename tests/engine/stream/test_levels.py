@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,11 @@ from tests.laws.test_two_levels import QUERIES
 from whimbrel import Stream, WhimbrelError, col
 from whimbrel.connect.serving import DurableRows
 from whimbrel.connect.sinks.committed_files import rows_files
-from whimbrel.errors import SourceError
+from whimbrel.errors import PlanError, SourceError
+from whimbrel.plan import Node
+from whimbrel.progressive.plan.query_split import split_query
 from whimbrel.run import source_reader
+from whimbrel.run.desk import desk_loop
 from whimbrel.testing import Query, check_operator, laws
 
 ROWS = 3_000
@@ -173,11 +178,35 @@ def test_a_token_is_needed() -> None:
 ])
 def test_a_missing_server_is_an_error_where_nobody_sees_the_state(build: Any, where: str,
                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_reader, "CONNECT_TIMEOUT_S", 0.05)
-    with pytest.raises(SourceError, match=r"cannot be reached, after 0 s: failed to connect .* refused\.") as missing:
-        build().collect()
-    assert missing.value.where == where
-    assert missing.value.hint.startswith("Start the server")
+    for module in (source_reader, sys.modules["whimbrel.run.collect"], desk_loop):
+        monkeypatch.setattr(module, "CONNECT_TIMEOUT_S", 0.05)
+
+    def on_desk(query: Stream) -> None:
+        desk = wb.desk(*(Stream(Node(source)) for source in query.sources))
+        desk.add("a", query)
+        desk.run()
+
+    actions: tuple[Callable[[Stream], Any], ...] = (
+        lambda query: query.collect(), lambda query: list(query.batches(timeout=0.05)),
+        lambda query: list(query.progressive()), on_desk)
+    for action in actions:
+        with pytest.raises(SourceError, match=r"cannot be reached, after 0 s: failed to connect .* refused") as missing:
+            action(build())
+        assert missing.value.where == where
+        assert missing.value.hint.startswith("Start the server")
+
+
+def test_a_high_level_is_progressive_in_time_order() -> None:
+    query = counts(log())
+    high = query.high(stored(query.low()))
+    assert "its rows are partial aggregates" in str(split_query(high.node))
+    assert in_order(list(high.progressive())[-1].table) == in_order(query.collect())
+
+
+def test_timeouts_of_batches_are_durations() -> None:
+    assert sum(batch.num_rows for batch in counts(log()).batches(timeout=None)) == counts(log()).collect().num_rows
+    with pytest.raises(PlanError, match="timeout must be a positive duration, got 0"):
+        log().batches(timeout=0)
 
 
 def test_a_low_level_that_is_stopped_does_not_end_the_high_level(tmp_path: Path) -> None:

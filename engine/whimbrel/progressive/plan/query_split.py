@@ -294,6 +294,8 @@ def _divided(plan: Node) -> SplitQuery | str:
         return "the query has no aggregate over windows"
     node = chain[place]
     assert isinstance(node.op, GroupAggregate)
+    if node.op.part is not AggregatePhase.WHOLE:
+        return "its rows are partial aggregates, which are no sample"
     if decimals := _of_decimals(node.op, node.inputs[0].schema):
         return f"{', '.join(decimals)} reads decimals, and intervals need floats: use .cast(float)"
     parts = None if _unmerged(node.op, node.inputs[0].schema) else states_of_windows(node, keeps=True)

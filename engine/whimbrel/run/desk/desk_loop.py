@@ -15,6 +15,7 @@ from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.desk.desk_checkpoints import DeskCheckpoints
 from whimbrel.run.desk.desk_session import DeskSession
 from whimbrel.run.run_loop import as_whimbrel_error
+from whimbrel.run.source_reader import CONNECT_TIMEOUT_S
 
 _PAUSE_S = 0.002
 
@@ -73,6 +74,7 @@ class DeskLoop:
             self._begin()
             if self._thread is None and not self.stopped:
                 self._stopping = False
+                self.session.reader.connect_timeout_s = None
                 self._thread = threading.Thread(target=self._serve, name="whimbrel-desk", daemon=True)
                 self._thread.start()
 
@@ -81,6 +83,7 @@ class DeskLoop:
         with self._changed:
             self._begin()
             self._stopping = False
+            self.session.reader.connect_timeout_s = CONNECT_TIMEOUT_S
             self._thread = threading.current_thread()
             until = None if rows is None else self.session.reader.rows + rows
         try:

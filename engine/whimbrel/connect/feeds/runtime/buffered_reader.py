@@ -246,7 +246,7 @@ class BufferedFeedReader(FeedReader):
         if self.connect_timeout_s is not None and not self._answered and waited_s >= self.connect_timeout_s:
             raise SourceError(f"{self.feed.name} cannot be reached, after {waited_s:.0f} s: "
                               f"{without_secrets(error).rstrip('.')}.", where=self.feed.call,
-                              hint="Start the server, check the address, or use start(), which waits for the server."
+                              hint="Start the server, check the address, or use start(), which waits for it."
                               ) from shown_cause(error)
 
     def _unread(self, error: Exception, hint: str) -> SourceError:

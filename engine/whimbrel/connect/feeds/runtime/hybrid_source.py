@@ -117,7 +117,7 @@ class _HybridReader(FeedReader):
                 self._feed_offset = self._cutover.offset_in(self._both.feed)
             self._feed = cast(FeedReader, self._both.feed.read(self._needed, SourceOffset(0, self._feed_offset)))
             self._feed.bell, self._feed.saves_offset, self._feed.relief = self._bell, self.saves_offset, self.relief
-            self._feed.connect_timeout_s = self.connect_timeout_s
+        self._feed.connect_timeout_s = self.connect_timeout_s
         before, batch = self._feed_offset, next(self._feed)
         self._feed_offset = self._feed.offset
         if self._both.feed.is_another(before, self._feed_offset):
