@@ -35,6 +35,8 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
         return in_zone(expr, x, expr.options[0])
     if x.valid is not PRESENT:  # a null may hold any number
         x = Value(x.type, np.where(x.valid, x.data, np.int64(0)), x.valid)
+    if pa.types.is_date(x.type):
+        return _dates(expr, x, scope)
     months = known(expr, ("months",), lambda: floor_months(expr))
     below = _floor(expr, x, scope) if months is None else _at_month(expr, x, months, "right", -1)
     if expr.function == "dt.floor":
@@ -43,6 +45,17 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     if expr.function == "dt.ceil":
         return above
     return Value(x.type, np.where(x.data - below.data < above.data - x.data, below.data, above.data), x.valid)
+
+
+def _dates(expr: Call, x: Value, scope: Scope) -> Value:
+    """Rounded dates: the days of rounded midnights."""
+    per_day = np.int64(86_400_000 if pa.types.is_date64(x.type) else 1)
+    midnights = x.data.astype(np.int64) // per_day * np.int64(86_400)
+    days = calendar(expr, Value(pa.timestamp("s"), midnights, x.valid), scope).data // np.int64(86_400) * per_day
+    found = days.astype(np.int64 if pa.types.is_date64(x.type) else np.int32)
+    scope.refuse(found != days, x.valid, expr, f"integer overflow: a rounded date is outside the range of {x.type}",
+                 "Leave such rows out with .where(...).")
+    return Value(x.type, found, x.valid)
 
 
 def _grid(expr: Call, type_: pa.DataType) -> tuple[np.int64, np.int64]:

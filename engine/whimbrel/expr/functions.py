@@ -286,6 +286,7 @@ class TimeFunctions(TimeMethods):
         The grid starts at 1970-01-01; one of weeks (``"1w"``, not ``"7d"``) on a Monday. A day or another step that is
         longer than an hour that comes twice, when clocks go back, has that hour in it twice. ``"1mo"``, ``"1q"`` and
         ``"1y"`` give the first moment of the month, the quarter or the year.
+        A date stays a date and takes whole days only.
         """
         return Call("dt.floor", (self.x,), (duration,))
 

@@ -221,7 +221,8 @@ def _of_clocks(expr: Expr, call: Call, direction: Direction, type_: pa.DataType)
 
     A rounded time is at most its size and that change before the time itself.
     """
-    if type_.tz in (None, "UTC") or (call.function == "dt.floor" and floor_months(call) is not None):
+    zone = type_.tz if t.is_timestamp(type_) else None
+    if zone in (None, "UTC") or (call.function == "dt.floor" and floor_months(call) is not None):
         return ValueOrder(direction)
     if call.function != "dt.floor":
         return NoOrder(expr.show(), f"reads clocks of {type_.tz}, which go back")

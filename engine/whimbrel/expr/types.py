@@ -11,8 +11,9 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from whimbrel.batch import Schema, SegmentType, logical_type
-from whimbrel.clock import duration_ticks, grid_offset
+from whimbrel.clock import TickUnit, duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
+from whimbrel.clock.duration import exact_nanoseconds, shown
 from whimbrel.errors import ExpressionError, WhimbrelError, near_match
 from whimbrel.expr.cast_types import cast_type, type_in_zone
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
@@ -382,7 +383,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             _require_text(expr, x)
             return INT
         case function if function in ROUNDED_TIMES:
-            require(expr, t.is_timestamp(x), f"{function} takes a time", x,
+            require(expr, t.is_timestamp(x) or t.is_date(x), f"{function} takes a time or a date", x,
                     hint="Use .cast('timestamp[us]').")
             if floor_months(expr) is None:
                 floor_ticks(expr, x)
@@ -424,8 +425,6 @@ def _field_type(expr: Call, x: pa.DataType, name: str) -> pa.DataType:
 
 def _require_text(expr: Call, x: pa.DataType) -> None:
     require(expr, is_text(x), f"{expr.function} takes a string", x, hint="Use .cast('string').")
-
-
 
 
 def in_range(expr: Binary, left: pa.DataType, right: pa.DataType) -> Binary:
@@ -484,11 +483,16 @@ def floor_months(expr: Call) -> CalendarSpan | None:
 
 
 def floor_ticks(expr: Call, x: pa.DataType) -> tuple[int, int]:
-    """The step of a rounded time in ticks of the column, and where its grid begins."""
+    """The step of a rounded time in ticks of the column, and where its grid begins; of a date, in seconds."""
+    step = expr.options[0]
+    unit: TickUnit = "s" if t.is_date(x) else x.unit
     try:
-        ticks = duration_ticks(expr.options[0], x.unit)
+        if t.is_date(x) and exact_nanoseconds(step, where="") % (86_400 * 10**9):
+            raise ExpressionError(f"{expr.function} of a date needs whole days, got {shown(step)}.",
+                                  hint="Use days, weeks, months or years, or .cast('timestamp[s]') first.")
+        ticks = duration_ticks(step, unit)
     except WhimbrelError as error:
         raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if ticks <= 0:
         raise ExpressionError(f"{expr.function} needs a positive duration.", where=expr.show())
-    return ticks, grid_offset(expr.options[0], x.unit)
+    return ticks, grid_offset(step, unit)

@@ -107,6 +107,9 @@ CASES: dict[str, tuple[Expr, pl.Expr]] = {
     "dt.round": (col.t.dt.round("1h"), p("t").dt.round("1h")),
     "dt.ceil": (col.t.dt.ceil("15m"), (p("t") - timedelta(microseconds=1)).dt.truncate("15m").dt
                 .offset_by("15m")),
+    **{f"dt.{name} {step} of dates": (getattr(col.d.dt, name)(step), getattr(p("d").dt, theirs)(step))
+       for name, theirs in (("floor", "truncate"), ("round", "round")) for step in ("3d", "1w", "1mo", "1q", "1y")},
+    "dt.ceil of dates": (col.d.dt.ceil("1mo"), (p("d") - timedelta(days=1)).dt.truncate("1mo").dt.offset_by("1mo")),
     "days_between": (col.d.dt.days_between(col.t),
                      (p("t").dt.date() - p("d")).dt.total_days()),
     "total_seconds": ((col.t - col.t.dt.floor("1y")).dt.total_seconds,

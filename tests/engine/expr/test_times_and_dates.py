@@ -14,7 +14,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import ExpressionError
+from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.kernels import tier
 
 COMPARISONS = {"<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">=": operator.ge,
@@ -133,3 +133,21 @@ def test_far_times_of_numpy_do_not_wrap() -> None:
     assert kept(col.t < np.datetime64(2**61, "s"), "interpreted", t=at) == [0]
     with pytest.raises(ExpressionError, match="outside the range"):
         kept(col.t < np.datetime64(2**61, "s"), "interpreted", t=at.cast(pa.timestamp("us")))
+
+
+def test_rounded_dates_are_dates_of_whole_days() -> None:
+    day = date(2024, 2, 29)
+    for type_ in (pa.date32(), pa.date64()):
+        log = wb.from_arrow(pa.table({"n": [0, 1], "d": pa.array([day, None], type_)}), time="n")
+        found = log.select(d=col.d.dt.floor("1mo"), up=col.d.dt.ceil(timedelta(days=7))).collect()
+        assert found["d"].type == type_
+        assert found["d"].to_pylist() == [date(2024, 2, 1), None]
+        assert found["up"].to_pylist() == [date(2024, 2, 29), None]
+    for step in ("1h", "36h", "1ns", timedelta(hours=1)):
+        with pytest.raises(ExpressionError, match="of a date needs whole days, got"):
+            log.select(d=col.d.dt.floor(step))
+    with pytest.raises(ExpressionError, match="a string, a timedelta or an int"):
+        log.select(d=col.d.dt.round(3))
+    last = wb.from_arrow(pa.table({"n": [0], "d": pa.array([2**31 - 1], pa.int32()).cast(pa.date32())}), time="n")
+    with pytest.raises(KernelError, match="outside the range of date32"):
+        last.select(d=col.d.dt.ceil("7d")).collect()
