@@ -100,8 +100,6 @@ def _call(call: Call) -> str:
         case "str.replace", (old, new, regex, count):
             arguments = [repr(old), repr(new), *(["regex=True"] if regex else []),
                          *([] if count is None else [f"count={count}"])]
-        case "list.slice", (start, None):
-            arguments = [repr(start)]
         case "list.sort", (descending,):
             arguments = ["descending=True"] if descending else []
         case "str.like", (text, ignore_case):

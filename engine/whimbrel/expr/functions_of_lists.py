@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from whimbrel.batch import Column, logical_type
+from whimbrel.batch.fixed_width import present
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held
 from whimbrel.expr.list_reductions import Items, contain, extremes, items_of, sums_of_floats, sums_of_integers
@@ -39,10 +40,10 @@ def _rows(first: Any, last: Any) -> tuple[Any, Any]:
     return rows, np.arange(len(rows)) + np.repeat(first - begins, lengths)
 
 
-def _lists(items: Any, lengths: Any, lists: Any) -> Any:
-    """An array of lists from their items, null where `lists` is."""
+def _lists(items: Any, lengths: Any, lists: Any, there: Any = None) -> Any:
+    """An array of lists from their items, null where `lists` is, or where `there` is false."""
     offsets = pa.array(np.append(0, np.cumsum(lengths)).astype(np.int32))
-    mask = pc.invert(lists.is_valid()) if lists.null_count else None
+    mask = pa.array(~there) if there is not None else pc.invert(lists.is_valid()) if lists.null_count else None
     return pa.ListArray.from_arrays(offsets, items, type=lists.type if t.is_list(lists.type) else None, mask=mask)
 
 
@@ -78,17 +79,35 @@ def _length(lists: Any) -> Any:
     return pc.list_value_length(lists).cast(_INT)
 
 
-def _get(lists: Any, index: int) -> Any:
-    values, first, last = _spans(lists)
-    at = first + index if index >= 0 else last + index
-    return values.take(pa.array(at, mask=(at < first) | (at >= last)))
+def _indexes(column: Any) -> Any:
+    """Positions within lists as int64, cut to such as no list has; 0 for null."""
+    largest = np.int64(2**31)
+    return np.asarray(column.fill_null(0)).clip(-largest, largest) if t.is_signed_integer(column.type) else (
+        np.minimum(np.asarray(column.fill_null(0)), np.uint64(largest)).astype(np.int64))
 
 
-def _slice(lists: Any, start: int, stop: int | None) -> Any:
+def _get(lists: Any, index: Any) -> Any:
     values, first, last = _spans(lists)
-    low = np.clip(first + start if start >= 0 else last + start, first, last)
-    high = last if stop is None else np.clip(first + stop if stop >= 0 else last + stop, low, last)
-    return _lists(values.take(pa.array(_rows(low, high)[1])), high - low, lists)
+    number = _indexes(index)
+    at = np.where(number >= 0, first, last) + number
+    missing = (at < first) | (at >= last)
+    return values.take(pa.array(at, mask=missing if not index.null_count else missing | ~present(index)))
+
+
+def _slice(lists: Any, start: Any, stop: Any = None) -> Any:
+    values, first, last = _spans(lists)
+    low, high = _bound(start, first, last), last if stop is None else _bound(stop, first, last)
+    high = np.maximum(low, high)
+    bounds = [bound for bound in (start, stop) if bound is not None and bound.null_count]
+    there = np.logical_and.reduce([present(each) for each in (lists, *bounds)]) if bounds else None
+    if there is not None:
+        high = np.where(there, high, low)
+    return _lists(values.take(pa.array(_rows(low, high)[1])), high - low, lists, there)
+
+
+def _bound(index: Any, first: Any, last: Any) -> Any:
+    number = _indexes(index)
+    return np.clip(np.where(number >= 0, first, last) + number, first, last)
 
 
 def _contains(lists: Any, value: Any) -> Any:
@@ -252,8 +271,8 @@ _ORDERED = _needs(is_ordered, "values with an order")
 LISTS: Final[dict[str, Function]] = {
     "concat_list": Function("any value", _list_type, _concat, 0, sql="list_value", check=_check_alike, arrays=True),
     "list.length": Function("a list", _INT, _length, sql="list_length", arrays=True),
-    "list.get": Function("a list", _item_type, _get, options=(int,), sql=None, arrays=True),
-    "list.slice": Function("a list", None, _slice, options=(int, object), sql=None, arrays=True),
+    "list.get": Function(("a list", "an index"), _item_type, _get, 2, sql=None, arrays=True),
+    "list.slice": Function(("a list", "an index", "an index"), None, _slice, 0, sql=None, arrays=True),
     "list.contains": Function(("a list", "any value"), pa.bool_(), _contains, 2, sql="list_contains",
                               check=_check_contains, arrays=True),
     "list.sum": Function("a list", lambda given, _: _INT if t.is_integer(_item(given)) else pa.float64(), _sum,

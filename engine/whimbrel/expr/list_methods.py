@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr, lift
 from whimbrel.migration_hints import LISTS, absent
+
+_FAR: Final = 2**62
+"""No list is so long."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +36,32 @@ class ListFunctions:
         """Number of items, with nulls."""
         return self._called("length")
 
-    def get(self, index: int) -> Expr:
+    def get(self, index: int | Expr) -> Expr:
         """Item at an index from 0, or from the end below 0.
 
-        It is null where the list is shorter.
-        """
-        return self._called("get", self._whole("get", index))
+        It is null where the list is shorter, or the index is null.
 
-    def slice(self, start: int, stop: int | None = None) -> Expr:
-        """Items from `start` up to `stop`, as in Python."""
-        return self._called("slice", self._whole("slice", start), None if stop is None else self._whole("slice", stop))
+        Parameters
+        ----------
+        index : int or Expr
+            The same for all rows, or one for each.
+
+        Examples
+        --------
+        >>> import whimbrel as wb
+        >>> log = wb.from_arrow({"at": [0, 1], "x": [[3, 1], [5, 7]], "i": [1, -2]}, time="at")
+        >>> log.select(y=wb.col.x.list.get(wb.col.i)).collect()["y"].to_pylist()
+        [1, 5]
+        """
+        return Call("list.get", (self.x, self._whole("get", index)))
+
+    def slice(self, start: int | Expr, stop: int | Expr | None = None) -> Expr:
+        """Items from `start` up to `stop`, as in Python; null where one of them is null.
+
+        Without `stop`, they reach to the end. Both can be expressions, with other values for each row.
+        """
+        bounds = (start,) if stop is None else (start, stop)
+        return Call("list.slice", (self.x, *(self._whole("slice", bound) for bound in bounds)))
 
     def contains(self, value: Any) -> Expr:
         """Test for an item that equals `value`.
@@ -82,11 +101,11 @@ class ListFunctions:
                                   where=f"{self.x.show()}.list.join({separator!r})", hint="Use one string.")
         return self._called("join", separator)
 
-    def _whole(self, name: str, number: int) -> int:
-        if isinstance(number, bool) or not isinstance(number, int):
+    def _whole(self, name: str, number: int | Expr) -> Expr:
+        if isinstance(number, bool) or not isinstance(number, int | Expr):
             raise ExpressionError(f"{name}() needs a whole number, got {number!r}.",
-                                  where=f"{self.x.show()}.list.{name}(...)", hint="Use a number of the query.")
-        return number
+                                  where=f"{self.x.show()}.list.{name}(...)", hint="Use an integer or an expression.")
+        return lift(number if isinstance(number, Expr) else max(-_FAR, min(number, _FAR)))
 
     def _called(self, name: str, *options: Any) -> Expr:
         return Call(f"list.{name}", (self.x,), options)

@@ -118,6 +118,9 @@ CASES: dict[str, tuple[Expr, pl.Expr]] = {
                       pl.business_day_count("d", p("t").dt.date(), holidays=[date(2024, 1, 1)])),
     "list.length": (col.l.list.length(), p("l").list.len()),
     "list.get": (col.l.list.get(-2), p("l").list.get(-2, null_on_oob=True)),
+    "list.get of rows": (col.l.list.get(col.i), p("l").list.get("i", null_on_oob=True)),
+    "list.slice of rows": (col.l.list.slice(col.i.clip(0), col.i.clip(0) + 2),
+                           pl.when(p("i").is_not_null()).then(p("l").list.slice(p("i").clip(0), 2))),
     "list.slice": (col.l.list.slice(1, 3), p("l").list.slice(1, 2)),
     "list.contains": (col.l.list.contains(7), p("l").list.contains(7, nulls_equal=False)),
     **{f"list.{name}": (getattr(col.l.list, name)(), getattr(p("l").list, name)())

@@ -41,6 +41,29 @@ def test_functions_are_those_of_python(take, name) -> None:
         assert values(expr, of) == [None if each is None else plain(each) for each in LISTS], expr
 
 
+@pytest.mark.parametrize("index", (pa.int8(), pa.int64(), pa.uint64()), ids=str)
+def test_each_row_has_its_own_index(index: pa.DataType) -> None:
+    unsigned = index == pa.uint64()
+    far = 2**64 - 1 if unsigned else 127
+    given = [0, 1, 3, None, far if unsigned else -1, 0 if unsigned else -3, 2]
+    of = batch(x=pa.array(LISTS), i=pa.array(given, index))
+    pairs = list(zip(LISTS, given, strict=True))
+
+    def item(row: list, i: int) -> int | None:
+        return row[i] if -len(row) <= i < len(row) else None
+
+    def each(plain) -> list:
+        return [None if row is None or i is None else plain(row, i) for row, i in pairs]
+
+    x, i = col.x.list, col.i
+    for expr, expected in (
+            (x.get(i), each(item)), (x.slice(i), each(lambda row, i: row[i:])),
+            (x.slice(0, i), each(lambda row, i: row[:i])), (x.slice(i, -1), each(lambda row, i: row[i:-1])),
+            (x.slice(i, i), each(lambda row, i: row[i:i])), (x.get(wb.lit(far).cast(str(index))), [None] * len(LISTS)),
+            (x.get(2**70), [None] * len(LISTS)), (x.slice(-2**70), LISTS)):
+        assert values(expr, of) == expected, expr
+
+
 def test_floats_and_words() -> None:
     of = batch(f=FLOATS, s=WORDS)
     assert values(col.f.list.min(), of) == [-0.5, None, None, math.inf, 2.0]
@@ -55,7 +78,9 @@ def test_floats_and_words() -> None:
 @pytest.mark.parametrize(("build", "message"), (
     (col.n.list.length, "list.length takes a list, not int64"), (col.s.list.sum, "a list of numbers"),
     (lambda: col.x.list.join("-"), "a list of strings"), (lambda: col.x.list.contains("a"), "cannot contain string"),
-    (lambda: col.x.list.get("a"), "needs a whole number"), (lambda: col.x.list.join(1), "needs one string"),
+    (lambda: col.x.list.get("a"), "needs a whole number"), (lambda: col.x.list.get(col.s), "takes an index, not list"),
+    (lambda: col.x.list.slice(col.n / 2), "takes an index, not double"),
+    (lambda: col.x.list.join(1), "needs one string"),
 ))
 def test_what_does_not_fit_is_refused_before_any_row(build, message) -> None:
     with pytest.raises(ExpressionError, match=message):
@@ -73,7 +98,8 @@ def test_lists_stand_in_queries_and_in_sql() -> None:
     assert [rows[name].to_pylist() for name in "smc"] == [[3, 5], [2, 5], [True, False]]
     with pytest.raises(WhimbrelError):
         wb.sql("SELECT list_sum(n) AS s FROM log", log=log.select(n=col.x))
-    for text in ("col.x.list.slice(1)", "col.x.list.sort(descending=True)", "col.x.list.contains(3)",
+    for text in ("col.x.list.slice(1)", "col.x.list.slice(col.i, -1)", "col.x.list.get(col.i)",
+                 "col.x.list.sort(descending=True)", "col.x.list.contains(3)",
                  "col.x.list.unique()"):
         assert repr(eval(text)) == text
 
