@@ -152,7 +152,7 @@ class Compiled:
         return self._text or inspect.getsource(sys.modules[self.function.__module__])
 
     def __call__(self, *arguments: Any) -> Any:
-        if _forced is None and tuple(map(_kind, arguments)) in self._done and _watcher.get() is None:
+        if _forced is None and _signature(arguments) in self._done and _watcher.get() is None:
             return self._dispatcher(*arguments)  # nothing is left to be asked: so is almost every call
         return self.best(*arguments)(*arguments)
 
@@ -173,7 +173,7 @@ class Compiled:
         forced = forced_tier()
         if forced == "interpreted":
             return False
-        signature = tuple(map(_kind, arguments))
+        signature = _signature(arguments)
         event = self._ready.get(signature)
         if event is None:
             if _thrifty.get() and not forced:
@@ -358,10 +358,14 @@ def _is_primitive(function: types.FunctionType) -> bool:
             and getattr(sys.modules.get(module), function.__name__, None) is function)
 
 
-def _kind(argument: Any) -> Any:
-    """What machine code depends on. Asked for every argument of every call: a letter is had sooner than a name."""
-    kind = type(argument)
-    return (argument.dtype.char, argument.flags.writeable) if kind is np.ndarray else kind
+def _signature(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What machine code depends on, for each argument.
+
+    Every call asks: a letter is quicker than a name, and a loop in place than a function for each argument.
+    """
+    array = np.ndarray
+    return tuple([(each.dtype.char, each.flags.writeable) if type(each) is array else type(each)
+                  for each in arguments])
 
 
 def _numba_type(kind: Any, numba: Any) -> Any:

@@ -182,6 +182,8 @@ class TopKKernel(Kernel):
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermark = watermark
+        if not self.waiting and not len(self.active):
+            return []
         rows = Batch.concat([Batch.empty(self.active.schema), *self.waiting])
         cut = len(rows) if watermark == INF else int(np.searchsorted(rows.sync, watermark, "left"))
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
@@ -192,6 +194,8 @@ class TopKKernel(Kernel):
             apart = _rows_apart(rows.sync, rows.other, watermark)
             if apart:
                 out += self._ranked_apart(rows.slice(0, apart), groups[:apart])
+                if apart == cut:
+                    return out
                 rows, groups = rows.slice(apart, cut), groups[apart:]
         times = np.unique(np.concatenate([rows.sync, rows.other, self.active.other]))
         for time in times[(times < watermark) & (times < INF)].tolist():
@@ -266,12 +270,11 @@ class TopKKernel(Kernel):
             order = np.asarray(Column.from_arrow(pc.sort_indices(table, sort_keys)).values).astype(np.int64)
             order = order[np.isin(order, there)]
         group, value = groups[order], order_by[order]
-        begins = np.searchsorted(group, group, "left")
-        first = np.arange(len(order))
+        number = np.arange(len(order))
+        begins, same = _latest(number, group[1:] != group[:-1]), number
         if op.ties:
-            new = np.append(True, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))[: len(order)]
-            first = np.maximum.accumulate(np.where(new, first, 0))
-        rank = first - begins + 1
+            same = _latest(number, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))
+        rank = same - begins + 1
         kept = np.flatnonzero(rank <= op.k)
         return order[kept], rank[kept].astype(np.int64)
 
@@ -283,6 +286,11 @@ def _rows_apart(start: Array, end: Array, watermark: int) -> int:
     latest = np.maximum.reduceat(end, first)
     apart = (np.minimum.reduceat(end, first) == latest) & (latest <= following) & (latest < INF)
     return len(start) if apart.all() else int(first[np.argmin(apart)])
+
+
+def _latest(number: Array, begins: Array) -> Array:
+    """For each row, the number of the latest row that begins something: the first one does, others where it is said."""
+    return np.maximum.accumulate(np.append(number[:1], np.where(begins, number[1:], 0)))
 
 
 def _together(ranks: list[Array]) -> Array:
