@@ -323,6 +323,11 @@ class Desk:
         ----------
         rows : int, optional
             Pause when at least so many more rows were read.
+
+        Notes
+        -----
+        Before the end, checkpoints are written when they are due, and sinks show rows with each checkpoint. Without
+        checkpoints, sinks show all settled rows after each call.
         """
         self._check_open("desk.run()")
         if self._loop.running:

@@ -156,6 +156,79 @@ def test_a_failing_sink_touches_only_its_own_query(tmp_path: Path, checkpointed:
     desk.stop()
 
 
+@pytest.mark.parametrize("number", [0, 2])
+def test_readers_of_a_query_that_its_sink_ended_resume(tmp_path: Path, number: int) -> None:
+    events, _ = made(3)
+
+    def opened() -> wb.Desk:
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
+        desk.add("bad", SHAPES[number](events, 4), sink=Failing())
+        desk.add("reader", desk.stream("bad").where(wb.start_time() > 30), sink=wb.sinks.parquet(tmp_path / "reader"))
+        return desk
+
+    desk = opened()
+    while desk["bad"].state == "running":
+        desk.run(rows=200)
+    for _ in range(2):  # the second time it was restored as failed already
+        assert desk._loop.saved is not None
+        desk._loop.saved.write(desk._loop.session)
+        desk._loop.abandon()
+        desk = opened()
+        assert desk["bad"].state == "failed"
+        desk.run(rows=300)
+        assert desk["reader"].state == "running"
+    with pytest.raises(PlanError, match="The query 'bad' has failed"):
+        desk.add("other", desk.stream("bad").where(wb.start_time() > 30))
+    desk.run()
+    desk.stop()
+    whole = SHAPES[number](events, 4).where(wb.start_time() > 30)
+    assert written(tmp_path / "reader") == rows_of(whole.collect())
+
+
+def test_readers_of_a_query_that_its_budget_stopped_are_added_again(tmp_path: Path) -> None:
+    events, _ = made(3)
+
+    def opened() -> wb.Desk:
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path, every="1h"))
+        wide = events.set_duration(1_000)
+        desk.add("pairs", wide.join(wide, on="k"), budget=wb.Budget(rows=50))
+        desk.add("reader", desk.stream("pairs").where(wb.start_time() > 30))
+        desk.add("sums", SHAPES[2](events, 3))
+        return desk
+
+    desk = opened()
+    desk.run(rows=1000)
+    desk.stop()
+    desk = opened()
+    assert [desk[name].state for name in desk] == ["stopped", "stopped", "running"]
+    desk.run()
+    assert [desk[name].state for name in desk] == ["stopped", "stopped", "finished"]
+    assert len(desk._loop.session.pipeline.plans) == 1
+    desk.stop()
+
+
+def test_returns_write_checkpoints_only_when_due(tmp_path: Path) -> None:
+    events, _ = made(3)
+
+    def opened() -> wb.Desk:
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
+        desk.add("sums", SHAPES[2](events, 3), sink=wb.sinks.parquet(tmp_path / "sums"))
+        return desk
+
+    desk = opened()
+    for rows in (500, 100, 300):
+        desk.run(rows=rows)
+    assert not list((tmp_path / "state").glob("0*"))
+    assert not written(tmp_path / "sums")
+    desk._loop.abandon()
+    desk = opened()
+    desk.run(rows=500)
+    desk.run()
+    assert len(list((tmp_path / "state").glob("0*"))) == 1
+    desk._loop.abandon()
+    assert written(tmp_path / "sums") == rows_of(SHAPES[2](events, 3).collect())
+
+
 def kill_and_restart(seed: int, folder: Path, steps: int) -> None:
     """Add, remove, kill and restart at random: each sink has each settled row once."""
     choose = random.Random(seed)

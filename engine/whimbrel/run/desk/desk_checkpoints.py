@@ -233,17 +233,17 @@ class DeskCheckpoints:
             saved: dict[str, Any] = {
                 "steps": describe_plans([query.plan]), "since": query.since, "state": query.status,
                 "error": None if query.failure is None else query.failure.what, "settled": query.answer.settled_rows,
-                "sink": astuple(query.saved_sink),
+                "sink": astuple(query.saved_sink), "shared": query.shared is not None,
                 "parameters": {name: (values.changes, values.newest)
                                for name, values in query.parameter_values.items()}}
-            if query.shared is not None and query.status in ("running", "finished"):
+            if query.shared is not None and session.is_read(query):
                 own = query.shared.kernels
-                saved |= {"shared": True, "kernels": list(range(len(states), len(states) + len(own))),
+                saved |= {"kernels": list(range(len(states), len(states) + len(own))),
                           "newest": query.shared.newest, "sent": query.shared.sent}
                 states += map(state_of, own)
-            elif query.status in ("running", "finished"):
+            elif query.shared is None and query.status in ("running", "finished"):
                 held = [pipeline.position(node) for node in query.root.walk()]
-                saved |= {"shared": False, "kernels": [index[number] for number in held],
+                saved |= {"kernels": [index[number] for number in held],
                           "newest": pipeline.newest[query.number],
                           "sent": [pipeline.sent_watermarks[number] for number in held]}
             queries[query.name] = saved

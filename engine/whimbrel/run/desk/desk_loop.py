@@ -122,15 +122,19 @@ class DeskLoop:
         self._leave()
 
     def _commit(self) -> None:
-        """Show readers of sinks all rows that are settled; only at the end of the sources wait for a server."""
-        sinks = self.session.sinks
-        if self._stopping or not len(sinks) or not (self.session.finished or sinks.ready):
+        """Show readers of sinks all rows that are settled.
+
+        At the end of the sources it waits for servers. Before, checkpoints are written when they are due only.
+        """
+        sinks, finished = self.session.sinks, self.session.finished
+        if self._stopping or not len(sinks):
             return
-        if self.saved is not None:
+        if self.saved is None:
+            if finished or sinks.ready:
+                sinks.commit(sinks.prepare())
+        elif finished:
             self.saved.write(self.session)
-        else:
-            sinks.commit(sinks.prepare())
-        if self.session.finished:
+        if finished:
             sinks.close()
 
     def _leave(self) -> None:

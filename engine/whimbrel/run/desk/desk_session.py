@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from whimbrel.clock import INF, MIN_TIME, finest, ticks_per_second
@@ -56,6 +57,7 @@ class DeskSession:
                        for name, node in self.sources.items()}
         self._shared = SharedNodes()
         self._budgeted: list[DeskQuery] = []
+        self._ended_before: list[DeskQuery] = []
         self._plans, self._sharing = SharedPlans(), SharedQueries(self.pipeline, self.sources)
         self._answers: dict[int, Answer] = {}
         self._reader: SourceReader | None = None
@@ -99,7 +101,8 @@ class DeskSession:
             query.answer, query.number = query.shared.answer, self._sharing.number(query.shared)
             self.queries[name] = query
             return query
-        query.root = self._share(on_desk(named, self._rows, lambda rows: begins.get(rows.name)))
+        query.root = self._share(on_desk(named, partial(self._rows, restored=since is not None),
+                                         lambda rows: begins.get(rows.name)))
         query.number = self._number_of(query)
         if query.number not in self._answers:
             self._answers[query.number] = Answer(plan, self.pipeline, query.number, self._keep_rows)
@@ -121,8 +124,8 @@ class DeskSession:
                             hint=f"Make the desk with it, too: wb.desk({', '.join([*self.sources, node.op.name])}).")
         return self._named[node.op]
 
-    def _rows(self, node: Node) -> Node:
-        """The node that has the rows of a name."""
+    def _rows(self, node: Node, *, restored: bool = False) -> Node:
+        """The node that has the rows of a name. A restored query may read one that has ended."""
         assert isinstance(node.op, NamedRows)
         name = node.op.name
         if node.op.of is not None:
@@ -132,7 +135,7 @@ class DeskSession:
                             hint=near_match(name, self.queries, noun="query"))
         query = self.queries[name]
         self._settle(query)
-        if query.status in ("failed", "stopped"):
+        if query.status in ("failed", "stopped") and not restored:
             raise PlanError(f"The query {name!r} has {query.status}, so its results end.", where="desk.add(...)",
                             hint="Remove it and add it again.")
         return query.root if query.shared is None else self._sharing.root(query.shared)
@@ -183,8 +186,12 @@ class DeskSession:
         del self.queries[name]
         self._budgeted = [each for each in self._budgeted if each is not query]
 
-    def _end(self, query: DeskQuery, state: DeskQueryState, error: WhimbrelError | None = None) -> None:
-        """End a query, and keep its result. The state of a finished one stays, since others may read it."""
+    def _end(self, query: DeskQuery, state: DeskQueryState, error: WhimbrelError | None = None, *,
+             restored: bool = False) -> None:
+        """End a query, and keep its result. The state of a finished one stays, since others may read it.
+
+        That of a restored one stays until the desk begins, since its readers may be added again.
+        """
         query.answer.end()
         query.last_shed = self.shed(query)
         if state == "finished" and query.shared is not None:  # its result is made when somebody asks
@@ -200,7 +207,11 @@ class DeskSession:
         query.last_seconds, query.last_rows_in = self.seconds(query), self.rows_in(query)
         query.status, query.failure = state, error
         if state != "finished":
-            self._release(query)
+            self.sinks.end(query)
+            if restored:
+                self._ended_before.append(query)
+            else:
+                self._release(query)
 
     def _release(self, query: DeskQuery) -> None:
         """Drop the kernels that only an ended query needs."""
@@ -217,11 +228,15 @@ class DeskSession:
 
     def end_as_before(self, query: DeskQuery, state: DeskQueryState, what: str | None) -> None:
         """End a query that had ended when a checkpoint was written."""
-        self._end(query, state, None if what is None else WhimbrelError(what, where=f"desk[{query.name!r}]",
-                                                                        hint="Remove it and add it again."))
+        error = None if what is None else WhimbrelError(what, where=f"desk[{query.name!r}]",
+                                                        hint="Remove it and add it again.")
+        self._end(query, state, error, restored=True)
 
     def begin(self) -> None:
         """Connect the queries that are there, and end those of which all sources have ended."""
+        ended, self._ended_before = self._ended_before, []
+        for query in ended:
+            self._release(query)
         self.pipeline.join_up()
         self._finish()
 
@@ -386,6 +401,10 @@ class DeskSession:
         kernels = [self.pipeline.kernels[number] for number in self.pipeline.needs[query.number]]
         return (sum(kernel.buffered_rows for kernel in kernels),
                 sum(kernel.buffered_bytes for kernel in kernels) + query.answer.held_bytes)
+
+    def is_read(self, query: DeskQuery) -> bool:
+        """Whether its own steps after a shared aggregate run, for itself or for others that read its results."""
+        return query.shared is not None and self._sharing.has(query.shared)
 
     def shown(self, query: DeskQuery) -> Node:
         """The plan of a query, for printing."""

@@ -42,8 +42,10 @@ class DeskSinks:
         sink.run, sink.checkpointed, sink.stopped = saved.run, checkpointed, self._stopped
         sink.open(table_schema(query.answer.schema), query.rows, saved.token)
         self._sinks[query.name] = query, sink
-        self._names.setdefault(query.answered_by, []).append(query.name)
         query.sink, query.saved_sink = sink, saved
+        if query.status not in ("running", "finished"):
+            return
+        self._names.setdefault(query.answered_by, []).append(query.name)
         if query.shared is not None and query.shared.for_sinks is None:
             query.shared.for_sinks = []
 
@@ -113,16 +115,21 @@ class DeskSinks:
                 sink.commit(sink.prepare())
             self._close(name)
 
-    def _close(self, name: str) -> None:
-        found = self._sinks.pop(name, None)
-        if found is not None:
-            query, sink = found
-            names = self._names[query.answered_by]
-            names.remove(name)
+    def end(self, query: DeskQuery) -> None:
+        """Hand on no more rows of a query. Those that its sink has are still committed."""
+        names = self._names.get(query.answered_by, [])
+        if query.name in names:
+            names.remove(query.name)
             if not names:
                 del self._names[query.answered_by]
                 if query.shared is not None:
                     query.shared.for_sinks = None
+
+    def _close(self, name: str) -> None:
+        found = self._sinks.pop(name, None)
+        if found is not None:
+            query, sink = found
+            self.end(query)
             with suppress(Exception):
                 sink.close()
 

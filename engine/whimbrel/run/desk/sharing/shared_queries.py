@@ -83,6 +83,10 @@ class SharedQueries:
             group.ended = now, last
         return group.ended[1]
 
+    def has(self, query: SharedQuery) -> bool:
+        """Whether a query takes part, be it only for those that read its results."""
+        return id(query) in self._group_of
+
     def number(self, query: SharedQuery) -> int:
         """The plan of the pipeline that aggregates for a query."""
         return self._group_of[id(query)].number
