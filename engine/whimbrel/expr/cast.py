@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,10 @@ from whimbrel.expr.type_predicates import is_plain
 from whimbrel.expr.uuid_text import uuid_text
 from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
 
+_FIRST: Final = -62_135_596_800
+_LAST: Final = 253_402_300_799
+"""Seconds from 1970 to the first and the last second of years 1 to 9999."""
+
 
 def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
     """The same values at another type; what does not fit is refused in the name of `expr`."""
@@ -38,12 +42,18 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
     if is_plain(source) and is_plain(target):
         return Value(target, _number(value, target, scope, expr), value.valid)
     if (_ticks(source) and target == pa.int64()) or (source == pa.int64() and _ticks(target)):
-        return Value(target, value.data, value.valid)
+        found = Value(target, value.data, value.valid)
+        return found if _ticks(source) else _of_calendar(found, value, target, scope, expr)
     if (t.is_timestamp(source) and t.is_timestamp(target)) or (t.is_duration(source) and t.is_duration(target)):
         return _rescaled(value, target, scope, expr)
     if isinstance(source, pa.UuidType) and target == pa.string():
         return Value(pa.string(), per_distinct(value, uuid_text))
-    return _by_arrow(value, target, scope, expr)
+    if t.is_date(source) and t.is_timestamp(target) and target.tz is None:
+        return _rescaled(_seconds(value), target, scope, expr)
+    if t.is_timestamp(source) and (t.is_date(target) or t.is_time(target)):  # Arrow counts on from the other end
+        _of_calendar(value, value, target, scope, expr)
+    found = _by_arrow(value, target, scope, expr)
+    return found if t.is_timestamp(source) or t.is_date(source) else _of_calendar(found, value, target, scope, expr)
 
 
 def compared_as(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
@@ -55,8 +65,7 @@ def compared_as(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> 
 
 def _midnights(value: Value, target: pa.DataType) -> Value:
     """What a time of this type cannot reach is its first or last tick: every other time compares with that alike."""
-    days = value.data if t.is_date32(value.type) else value.data // np.int64(86_400_000)
-    seconds = days.astype(np.int64) * np.int64(86_400)
+    seconds = _seconds(value).data
     if target.tz is not None:
         wall = Value(pa.timestamp("s"), seconds, value.valid)
         zoned = pc.assume_timezone(wall.arrow(), target.tz, ambiguous="earliest", nonexistent="latest")
@@ -66,6 +75,32 @@ def _midnights(value: Value, target: pa.DataType) -> Value:
     ticks = np.clip(seconds, -maximum, maximum) * per_second
     ends = np.where(seconds > maximum, np.int64(2**63 - 1), np.int64(-(2**63)))
     return Value(target, np.where(np.abs(seconds) > maximum, ends, ticks), value.valid)
+
+
+def _seconds(dates: Value) -> Value:
+    """The midnights of dates, in seconds."""
+    days = dates.data if t.is_date32(dates.type) else dates.data // np.int64(86_400_000)
+    return Value(pa.timestamp("s"), days.astype(np.int64) * np.int64(86_400), dates.valid)
+
+
+def _of_calendar(times: Value, source: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
+    """Times and dates, refused outside of years 1 to 9999; times of a day, outside of it; other values as they are."""
+    outside = "outside of years 1 to 9999"
+    if t.is_time(times.type):
+        ticks, outside = (0, 86_400 * (ticks_per_second(times.type.unit) or 1) - 1), "outside of a day"
+    elif t.is_date(times.type):
+        ticks = (_FIRST // 86_400, _LAST // 86_400) if t.is_date32(times.type) else (_FIRST * 1000, _LAST * 1000)
+    elif t.is_timestamp(times.type) and times.type.unit != "ns":
+        per_second = ticks_per_second(times.type.unit) or 1
+        ticks = _FIRST * per_second, (_LAST + 1) * per_second - 1
+    else:
+        return times
+    hint = f"Use .cast('{target}', errors=\"null\") for null in its place."
+    if t.is_integer(source.type):
+        hint = "Use the unit of the numbers, such as .cast('timestamp[ns]'), or errors=\"null\"."
+    scope.refuse((times.data < ticks[0]) | (times.data > ticks[1]), times.valid, expr,
+                 lambda row: f"Cannot cast {_shown(source, row)} to {target}: it is {outside}", hint)
+    return times
 
 
 def _ticks(type_: pa.DataType) -> bool:
@@ -117,6 +152,14 @@ def _rescaled(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Va
     scope.refuse(bad, value.valid, expr, lambda row: f"integer overflow: {_time_text(value, row)} is outside the range "
                  f"of {target}", "Cast the finer value to a coarser unit first, such as us.")
     return Value(target, data, value.valid)
+
+
+def _shown(value: Value, row: int) -> str:
+    """A number, a text or a time in an error."""
+    if t.is_timestamp(value.type):
+        return _time_text(value, row)
+    data = value.arrow()
+    return repr((data if isinstance(data, pa.Scalar) else data[row]).as_py())[:60]
 
 
 def _time_text(value: Value, row: int) -> str:

@@ -99,7 +99,7 @@ def _read_by_arrow(texts: Any, form: str, unit: str) -> Any:
                                             pa.scalar("", texts.type))
         form = form.replace(".%f", "")
     found = pc.strptime(texts, format=form, unit=unit, error_is_null=True)
-    found = _without_overflow(texts, found, form)
+    found = _without_overflow(texts, pc.if_else(pc.equal(pc.year(found), 0), pa.scalar(None, found.type), found), form)
     if digits is None:
         return found
     nanos = numbers_of(pc.utf8_rpad(digits, 9, "0").cast(_INT), _INT)

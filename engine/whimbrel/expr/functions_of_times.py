@@ -30,6 +30,8 @@ _MONTHS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 _SECONDS: Final = {"hour": 3600, "minute": 60, "second": 1}
 _FINER: Final = {"millisecond": 10**3, "microsecond": 10**6, "nanosecond": 10**9}
+_CALENDAR: Final = 32_700 * 365 * 86_400
+"""Arrow counts years in 16 bits: so many seconds from 1970 they suffice."""
 DATE_UNITS: Final = (*_MONTHS, "week", "day", *_SECONDS, *_FINER)
 """Units whose borders ``dt.date_diff`` counts."""
 
@@ -45,8 +47,26 @@ def _whole(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *given: compute(*given).cast(_INT)
 
 
+def _known(times: Any) -> Any:
+    """Times and dates, null where Arrow has no calendar for them."""
+    if isinstance(times, pa.Scalar):
+        return _known(pa.repeat(times, 1))[0]
+    ticks = ticks_per_second(times.type.unit) or 1 if t.is_timestamp(times.type) else 1000
+    if ticks == 10**9 or not (t.is_timestamp(times.type) or t.is_date(times.type)):
+        return times
+    last = _CALENDAR // 86_400 if t.is_date32(times.type) else _CALENDAR * ticks
+    numbers = numbers_of(times, pa.int32() if t.is_date32(times.type) else _INT)
+    if not len(numbers) or (-last <= numbers.min() and numbers.max() <= last):
+        return times
+    return pc.if_else(pa.array((numbers >= -last) & (numbers <= last)), times, pa.scalar(None, times.type))
+
+
+def _clock(times: Any) -> Any:
+    return local_times(_known(times))
+
+
 def _part(compute: Callable[[Any], Any], takes: Any = "a time or a date", sql: str | None = "") -> Function:
-    return Function(takes, _INT, _whole(lambda x: compute(local_times(x))), sql=sql)
+    return Function(takes, _INT, _whole(lambda x: compute(_clock(x))), sql=sql)
 
 
 def _nanosecond(times: Any) -> Any:
@@ -59,7 +79,7 @@ def _microsecond(times: Any) -> Any:
 
 
 def _dates(times: Any) -> Any:
-    return local_times(times).cast(pa.date32())
+    return _clock(times).cast(pa.date32())
 
 
 def _days(times: Any) -> Any:
@@ -91,13 +111,14 @@ def _time_type(given: Types, _: Sequence[Any]) -> pa.DataType:
 
 
 def _time_of_day(times: Any) -> Any:
+    times = _known(times)
     ticks, own = _ticks(local_times(times))
     unit = "ns" if own == 10**9 else "us"
     return held(pa.time64(unit), ticks % (86_400 * own) * (_PER_SECOND[unit] // own), True, times)
 
 
 def _strftime(times: Any, form: str) -> Any:
-    zone = times.type.tz if t.is_timestamp(times.type) else None
+    zone, times = times.type.tz if t.is_timestamp(times.type) else None, _known(times)
     local = local_times(times)
     wall = local.cast(pa.timestamp("s")) if t.is_date(local.type) else local
     found = fixed_texts(wall, int(ticks_per_second(wall.type.unit) or 1), form)
@@ -217,7 +238,10 @@ def _total_seconds(spans: Any) -> Any:
 
 
 def _two(compute: Callable[..., Any], **more: Any) -> Function:
-    return Function("a time or a date", _INT, compute, 2, arrays=True, **more)
+    def known(first: Any, then: Any, *options: Any) -> Any:
+        return compute(_known(first), _known(then), *options)
+
+    return Function("a time or a date", _INT, known, 2, arrays=True, **more)
 
 
 TIMES: Final[dict[str, Function]] = {
@@ -231,7 +255,7 @@ TIMES: Final[dict[str, Function]] = {
     "dt.date": Function("a time or a date", pa.date32(), _dates),
     "dt.time": Function("a date and time", _time_type, _time_of_day, sql=None, arrays=True),
     "dt.is_weekend": Function("a time or a date", pa.bool_(),
-                              lambda x: pc.greater_equal(pc.day_of_week(local_times(x)), 5)),
+                              lambda x: pc.greater_equal(pc.day_of_week(_clock(x)), 5)),
     "dt.epoch": Function("a time or a date", _INT, _epoch, options=(str,), sql=None, arrays=True,
                          check=_check_unit(tuple(_PER_SECOND))),
     "dt.strftime": Function("a time or a date", pa.string(), _strftime, options=(str,), arrays=True,

@@ -31,7 +31,7 @@ class _Noted(Scope):
 
 def try_cast(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Value:
     """The same values at another type; null where a cast is an error."""
-    if value.fixed and (is_plain(target) or t.is_timestamp(target)):
+    if value.fixed and (is_plain(target) or (t.is_timestamp(target) and not (t.is_date(value.type) and target.tz))):
         noted = _Noted(scope.batch, scope.counts)
         found = as_type(value, target, noted, expr)
         valid = found.valid

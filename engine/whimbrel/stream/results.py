@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from whimbrel import run as running
 from whimbrel.aggregates.approximate import quantile_sorted
-from whimbrel.errors import MissingExtraError, PlanError, near_match
+from whimbrel.errors import KernelError, MissingExtraError, PlanError, near_match
 from whimbrel.plan import Node
 
 P = ParamSpec("P")
@@ -160,7 +160,20 @@ def converted(table: pa.Table, form: str) -> Any:
     if form == "arrow":
         return table
     library = _library(form)
+    if form == "polars":
+        _check_seconds(table)
     return table.to_pandas() if form == "pandas" else library.from_arrow(table)
+
+
+def _check_seconds(table: pa.Table) -> None:
+    """Refuse times in seconds that Polars, which has milliseconds, would show as others."""
+    last = (2**63 - 1) // 1000
+    for field in table.schema:
+        if pa.types.is_timestamp(field.type) and field.type.unit == "s":
+            ends = pc.min_max(table[field.name].cast(pa.int64())).values()
+            if any(end.is_valid and abs(end.as_py()) > last for end in ends):
+                raise KernelError(f"Column {field.name!r} has times that Polars cannot hold.",
+                                  where='collect(as_="polars")', hint='Use as_="arrow".')
 
 
 def _library(form: str) -> Any:
@@ -188,4 +201,4 @@ def _statistics(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _text(value: pa.Scalar) -> str | None:
-    return None if value.as_py() is None else str(value)
+    return str(value) if value.is_valid else None

@@ -154,3 +154,17 @@ def test_texts_by_day_and_second_are_those_of_arrow(zone: str | None) -> None:
     forms = [f"%{letter}" for letter in sorted(DIRECTIVES - set("fzZ"))]
     for form in [*forms, "%Y-%m-%d %H:%M:%S", "%%d %H%%%M", "%d.%m %%d %H", "at %I %p on %A %d%%", "none", ""]:
         assert time_texts(times, form).equals(pc.strftime(times, format=form)), form
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+def test_parts_are_null_beyond_the_calendar(unit: str) -> None:
+    """Arrow has years of 16 bits, and counts on from the other end."""
+    for zone in (None, "Europe/Berlin"):
+        of = batch(t=pa.array([2**62, -2**62, 0, None]).cast(pa.timestamp(unit, zone)), d=[date(2024, 1, 1)] * 4)
+        x = col.t.dt
+        for expr in (x.year, x.month, x.week, x.weekday, x.hour, x.date, x.time, x.is_weekend, x.strftime("%Y"),
+                     x.days_between(col.d), col.d.dt.date_diff(col.t, "month"), x.business_days(col.d)):
+            assert [each is None for each in values(expr, of)] == [True, True, False, True], expr
+    days = batch(d=pa.array([2**31 - 1, 0], pa.int32()).cast(pa.date32()))
+    assert values(col.d.dt.year, days) == [None, 1970]
+    assert values(col.d.dt.year, batch(d=pa.array([2**62, 0]).cast(pa.date64()))) == [None, 1970]

@@ -102,3 +102,40 @@ def test_zones_and_types_are_checked() -> None:
         LOG.select(t=col.d.try_cast("timestamp[s]").dt.at_time_zone("Mars"))
     with pytest.raises(ExpressionError, match="A clock shows times, got int64"):
         LOG.select(t=col.i.dt.at_time_zone("UTC"))
+
+
+FIRST, LAST = -62_135_596_800, 253_402_300_799
+"""Seconds of years 1 to 9999."""
+
+
+@pytest.mark.parametrize(("type_", "least", "greatest"), [
+    ("timestamp[s]", FIRST, LAST), ("timestamp[ms]", FIRST * 1000, LAST * 1000 + 999),
+    ("timestamp[us]", FIRST * 10**6, LAST * 10**6 + 999_999), ("date64", FIRST * 1000, LAST * 1000),
+    ("timestamp[ns]", -2**63, 2**63 - 1), ("time64[us]", 0, 86_400 * 10**6 - 1)])
+def test_casts_give_years_1_to_9999(type_: str, least: int, greatest: int) -> None:
+    rows = [least, greatest, None, *(each for each in (least - 1, greatest + 1) if -2**63 <= each < 2**63)]
+    log = wb.from_arrow({"at": range(len(rows)), "n": pa.array(rows, pa.int64())}, time="at")
+    found = log.select(t=col.n.cast(type_, errors="null")).collect()["t"]
+    assert found.is_valid().to_pylist() == [each is not None and least <= each <= greatest for each in rows]
+    assert found.cast(pa.int64()).to_pylist()[:3] == rows[:3]
+    assert log.where(col.n.between(least, greatest)).select(t=col.n.cast(type_)).collect().num_rows == 2
+    if len(rows) > 3:
+        words = "of a day" if type_ == "time64[us]" else "of years 1 to 9999"
+        with pytest.raises(KernelError, match=f"^Cannot cast {rows[3]} to .*: it is outside {words}") as caught:
+            log.select(t=col.n.cast(type_)).collect()
+        assert 'errors="null"' in caught.value.hint
+
+
+def test_other_casts_to_times_that_do_not_fit() -> None:
+    far = pa.array([253_402_300_800, 2**62, 0, None], pa.int64()).cast(pa.timestamp("s"))
+    days = pa.array([date(9999, 12, 31), date(1, 1, 1), date(1970, 1, 1), None])
+    log = wb.from_arrow(pa.table({"at": range(4), "t": far, "d": days, "s": ["0000-01-01", "10000-01-01", "1970-01-01",
+                                                                             None]}), time="at")
+    for x, type_ in ((col.t, "date32"), (col.t, "date64"), (col.t, "time64[us]"), (col.d, "timestamp[ns]"),
+                     (col.d.cast("date64"), "timestamp[ns]"), (col.s, "timestamp[us]"), (col.s, "date32")):
+        found = log.select(y=x.cast(type_, errors="null")).collect()["y"].is_valid().to_pylist()
+        assert found == [False, False, True, False], (x, type_)
+        with pytest.raises(KernelError, match=r"9999|outside the range of timestamp\[ns\]|Failed to parse"):
+            log.select(y=x.cast(type_)).collect()
+    assert log.select(y=col.s.str.strptime("%Y-%m-%d")).collect()["y"].is_valid().to_pylist() == [
+        False, False, True, False]

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
-from whimbrel.errors import MissingExtraError, PlanError
+from whimbrel.errors import KernelError, MissingExtraError, PlanError
 
 LOG = {"at": [1, 4, 12], "x": [10, None, 30], "k": ["a", "b", "a"]}
 
@@ -104,3 +104,11 @@ def test_statistics_of_a_feed_are_refused() -> None:
         iter([{"at": 1, "x": 2}]), time="at", schema={"at": "int64", "x": "int64"}, name="meter")
     with pytest.raises(PlanError, match=r"describe\(\) needs a stream that ends, and 'meter' is live"):
         feed.describe()
+
+
+def test_times_far_away_are_not_others() -> None:
+    log = wb.from_arrow(pa.table({"at": [0], "t": pa.array([2**62]).cast(pa.timestamp("s"))}), time="at")
+    with pytest.raises(KernelError, match="Column 't' has times that Polars cannot hold"):
+        log.to_polars()
+    assert log.to_pandas()["t"].astype("int64").tolist() == [2**62]
+    assert log.select("t").describe()["t"][0].as_py() == "1"
