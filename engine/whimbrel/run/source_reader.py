@@ -43,6 +43,8 @@ class SourceReader:
     pipeline : Pipeline
     hurry : bool
         Take batches whole from the start, and join small ones, when nobody looks before the end.
+    offsets : mapping of int to JSON value, optional
+        As of :meth:`resume`, for a pipeline that has seen rows.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class SourceReader:
         How far the replays have come on their clock, where there are any.
     """
 
-    def __init__(self, pipeline: Pipeline, *, hurry: bool = False) -> None:
+    def __init__(self, pipeline: Pipeline, *, hurry: bool = False, offsets: Mapping[int, Any] | None = None) -> None:
         self.pipeline = pipeline
         pipeline.in_portions = True
         self._step_rows = sys.maxsize if hurry else _FEWEST_ROWS
@@ -74,7 +76,7 @@ class SourceReader:
         self._reliefs: dict[OverloadSignal, OverloadSignal] = {}
         self._bounds = [statistics_watermark(source) for source in pipeline.sources]
         self._unit = finest(source.schema.unit for source in pipeline.sources)
-        self.resume()
+        self.resume(offsets=offsets)
 
     def resume(self, arrival_ns: int | None = None, offsets: Mapping[int, Any] | None = None) -> None:
         """Start each source after the rows that its pipeline has seen.

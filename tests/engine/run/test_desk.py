@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import whimbrel as wb
@@ -437,3 +438,29 @@ def test_another_query_of_a_saved_name_is_refused(tmp_path: Path) -> None:
     again.run()
     assert again["a"].rows
     again.stop()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_desk_over_a_feed_resumes_at_its_offset(killed: bool, tmp_path: Path) -> None:
+    def opened() -> wb.Desk:
+        schema = {"at": "int64", "x": "int64"}
+        feed = wb.feeds.tail(tmp_path / "in.jsonl", time="at", schema=schema, name="feed", reorder_latency=5)
+        log = wb.from_arrow({"at": [1, 2]}, time="at", name="log")
+        desk = wb.desk(feed, log, checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
+        desk.add("ten", feed.where(col.x > 1).tumbling_window(10).aggregate(n=wb.count()),
+                 sink=wb.sinks.parquet(tmp_path / "ten"))
+        return desk
+
+    for begin in (0, 100, 200):
+        with (tmp_path / "in.jsonl").open("a") as file:
+            file.writelines(f'{{"at": {at}, "x": {at % 7}}}\n' for at in range(begin, begin + 100))
+        desk = opened()
+        desk.run(rows=100 if begin else 102)
+        if begin == 100 and killed:
+            desk._loop.abandon()
+            desk = opened()
+            desk.run(rows=100)
+        desk.stop()
+    found = [row["n"] for file in sorted((tmp_path / "ten").glob("*.parquet"))
+             for row in pq.read_table(file).to_pylist()]
+    assert found == [sum(at % 7 > 1 for at in range(begin, begin + 10)) for begin in range(0, 290, 10)]

@@ -98,7 +98,7 @@ class DeskCheckpoints:
         for number, (index, sent) in zip(session.pipeline.entries, found["reading"], strict=True):
             session.pipeline.kernels[number].restore_state(self._states[index].parts)
             session.pipeline.sent_watermarks[number] = sent
-        session.reader.resume(offsets={int(source): json.loads(offset) for source, offset in found["offsets"].items()})
+        session.resume({int(source): json.loads(offset) for source, offset in found["offsets"].items()})
 
     def _apply(self, entry: dict[str, Any]) -> None:
         """What a user did after the checkpoint."""

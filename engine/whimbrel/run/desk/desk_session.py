@@ -72,6 +72,10 @@ class DeskSession:
             self._reader = SourceReader(self.pipeline)
         return self._reader
 
+    def resume(self, offsets: Mapping[int, Any]) -> None:
+        """Read on after the rows that the restored kernels of sources have seen."""
+        self._reader = SourceReader(self.pipeline, offsets=offsets)
+
     @property
     def began(self) -> bool:
         """Whether reading has begun."""
