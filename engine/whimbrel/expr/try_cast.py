@@ -59,7 +59,7 @@ def _pieces(data: Any, target: pa.DataType, scope: Scope, expr: Expr) -> Any:
     everything = Scope(scope.batch, lambda: PRESENT)
 
     def whole(part: Any) -> Any:
-        value = from_arrow(part) if is_plain(part.type) else Value(part.type, part)
+        value = from_arrow(part) if numpy_type(part.type) is not None else Value(part.type, part)
         return as_type(value, target, everything, expr).column(len(part)).to_arrow()
 
     def of(part: Any) -> Any:

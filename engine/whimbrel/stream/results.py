@@ -201,4 +201,7 @@ def _statistics(values: pa.ChunkedArray) -> pa.Array:
 
 
 def _text(value: pa.Scalar) -> str | None:
-    return str(value) if value.is_valid else None
+    try:
+        return str(value) if value.is_valid else None
+    except (OverflowError, ValueError):  # Python has no such time
+        return str(value.value)
