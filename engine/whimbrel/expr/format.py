@@ -109,7 +109,7 @@ def _call(call: Call) -> str:
         case "str.concat", (separator,):
             arguments = [*map(_argument, call.args[1:]), *([f"separator={separator!r}"] if separator else [])]
         case "dt.replace_timezone", (zone, ambiguous):
-            arguments = [repr(zone), *([] if ambiguous == "earliest" else [f"ambiguous={ambiguous!r}"])]
+            arguments = [repr(zone), *([] if ambiguous == "latest" else [f"ambiguous={ambiguous!r}"])]
         case "dt.business_days", (holidays,):
             arguments = [_argument(call.args[1]), *([f"holidays={list(holidays)!r}"] if holidays else [])]
         case "str.strip" | "str.lstrip" | "str.rstrip", (None,):

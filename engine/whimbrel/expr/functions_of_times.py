@@ -19,7 +19,7 @@ from whimbrel.clock import ticks_per_second
 from whimbrel.errors import ExpressionError, near_match
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.time_texts import fixed_texts, time_texts
-from whimbrel.expr.zone_clocks import local_times, moments
+from whimbrel.expr.zone_clocks import clock_moments, local_times
 
 _INT = pa.int64()
 _PER_SECOND: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -197,7 +197,7 @@ def _to_timezone(times: Any, zone: str) -> Any:
 
 def _replace_timezone(times: Any, zone: str | None, ambiguous: str) -> Any:
     wall = local_times(times)
-    return wall if zone is None else moments(wall, zone, ambiguous)
+    return wall if zone is None else clock_moments(wall, zone, ambiguous)
 
 
 def _check_replaced(given: Types, options: Sequence[Any], shown: str) -> None:

@@ -65,17 +65,28 @@ class TimeMethods:
                                   hint="Use .dt.replace_timezone(None) to remove a zone.")
         return self._called("to_timezone", zone)
 
-    def replace_timezone(self, zone: str | None, *, ambiguous: Literal["earliest", "latest"] = "earliest") -> Expr:
+    def replace_timezone(self, zone: str | None, *, ambiguous: Literal["earliest", "latest"] = "latest") -> Expr:
         """The same readings of clocks, in another zone or in none.
 
-        A reading that a zone skips is the first moment after it.
+        A reading that a zone skips has the offset from before. The defaults are those of CSV files and of
+        ``AT TIME ZONE`` in SQL.
 
         Parameters
         ----------
         zone : str or None
             None removes the zone.
         ambiguous : {"earliest", "latest"}
-            Which moment to take for a reading that comes twice.
+            Which moment to take for a reading that comes twice, when clocks go back.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import whimbrel as wb
+        >>> twice = pa.array(["2024-10-27T02:30:00"]).cast(pa.timestamp("s"))
+        >>> log = wb.from_arrow({"at": [0], "t": twice}, time="at")
+        >>> berlin = log.select(t=wb.col.t.dt.replace_timezone("Europe/Berlin"))
+        >>> berlin.select(t=wb.col.t.dt.strftime("%H:%M %Z")).collect()["t"].to_pylist()
+        ['02:30 CET']
         """
         return self._called("replace_timezone", zone, ambiguous)
 

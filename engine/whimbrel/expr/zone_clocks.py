@@ -58,16 +58,18 @@ def moments(walls: Any, zone: str, ambiguous: str) -> Any:
     return _replaced(found, late, first)
 
 
-def clock_moments(walls: Any, zone: str) -> Any:
+def clock_moments(walls: Any, zone: str, ambiguous: str = "latest") -> Any:
     """When a clock of a zone shows times: of two moments the later one; one that it skips has the offset from before.
+
+    This is the rule for all local times of users: of files, of SQL, and of expressions.
 
     >>> walls = pa.array([datetime(2024, 3, 31, 2, 30), datetime(2024, 10, 27, 2, 30)], pa.timestamp("s"))
     >>> print(pc.strftime(clock_moments(walls, "Europe/Berlin"), "%H:%M %Z").to_pylist())
     ['03:30 CEST', '02:30 CET']
     """
     if isinstance(walls, pa.Scalar):
-        return clock_moments(pa.repeat(walls, 1), zone)[0]
-    found = moments(walls, zone, "latest")
+        return clock_moments(pa.repeat(walls, 1), zone, ambiguous)[0]
+    found = moments(walls, zone, ambiguous)
     at, shown = _ticks(found), _ticks(walls)
     skipped = np.flatnonzero(_ticks(local_times(found)) != shown)
     if not len(skipped):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -78,8 +79,23 @@ def test_readings_of_clocks_are_those_of_polars(zone: str) -> None:
         found = values(col.t.dt.replace_timezone(zone, ambiguous=ambiguous), of)
         wanted = pl.Series(given).dt.replace_time_zone(zone, ambiguous=ambiguous, non_existent="null").to_list()
         assert [one for one, other in zip(found, wanted, strict=True) if other] == [each for each in wanted if each]
-    skipped = batch(t=[datetime(2024, 3, 31, 2, 30)])
-    assert values(col.t.dt.replace_timezone("Europe/Berlin"), skipped)[0].astimezone(UTC).hour == 1
+
+
+@pytest.mark.parametrize(("local", "instant"), [
+    ("2024-10-27T02:30:00", "2024-10-27T01:30:00"), ("2024-03-31T02:30:00", "2024-03-31T01:30:00"),
+    ("2045-10-29T02:30:00", "2045-10-29T01:30:00")])
+def test_all_local_times_follow_one_rule(local: str, instant: str, tmp_path: Path) -> None:
+    """The later of two moments; where clocks skip, the offset from before."""
+    zone = "Europe/Berlin"
+    log = wb.from_arrow(pa.table({"at": [0], "t": pa.array([local]).cast(pa.timestamp("us"))}), time="at")
+    (tmp_path / "times.csv").write_text(f"at\n{local}\n")
+    for found in (log.select(t=col.t.dt.replace_timezone(zone)), log.select(t=col.t.dt.at_time_zone(zone)),
+                  wb.sql(f"SELECT t AT TIME ZONE '{zone}' AS t FROM log", log=log),
+                  wb.read_csv(tmp_path / "times.csv", time="at", timezone=zone).select(t=wb.start_time())):
+        assert found.collect()["t"].cast(pa.timestamp("us", "UTC")).to_pylist() == [
+            datetime.fromisoformat(instant + "+00:00")]
+    first = log.select(t=col.t.dt.replace_timezone(zone, ambiguous="earliest")).collect()["t"].to_pylist()[0]
+    assert first.astimezone(UTC).isoformat()[:19] == instant.replace("T01", "T00" if "-10-" in local else "T01")
 
 
 def test_finer_units_and_spans() -> None:
@@ -124,7 +140,7 @@ def test_what_does_not_fit_is_refused_before_any_row(build, message) -> None:
 
 def test_times_print_as_they_are_written_and_stand_in_queries() -> None:
     for text in ('col.t.dt.strftime("%Y")', "col.t.dt.nanosecond", 'col.t.dt.date_diff(col.u, "day")',
-                 'col.t.dt.replace_timezone("UTC", ambiguous="latest")', "col.t.dt.replace_timezone(None)",
+                 'col.t.dt.replace_timezone("UTC", ambiguous="earliest")', "col.t.dt.replace_timezone(None)",
                  "col.t.dt.business_days(col.u)"):
         assert repr(eval(text)) == text.replace('"', "'")
     at = [datetime(2024, 1, 1, 8), datetime(2024, 1, 1, 17), datetime(2024, 1, 2, 9)]
