@@ -54,9 +54,10 @@ def state_of(value: Any) -> Any:
         return _but_fixed(value)
     if isinstance(value, _NOT_WALKED):
         raise TypeError(f"Operator state must be arrays, batches, lists and dicts, got {type(value).__name__}.")
-    if hasattr(value, "state_parts"):
+    kind = type(value)  # an expression answers for any name, and looks for similar ones first
+    if hasattr(kind, "state_parts"):
         return ObjectState(_but_fixed(value.state_parts()))
-    return ObjectState(_but_fixed(vars(value))) if hasattr(value, "fork") else FIXED
+    return ObjectState(_but_fixed(vars(value))) if hasattr(kind, "fork") else FIXED
 
 
 def restored(value: Any, state: Any) -> Any:
@@ -64,7 +65,7 @@ def restored(value: Any, state: Any) -> Any:
     if state is FIXED:
         return value
     if isinstance(state, ObjectState):
-        if hasattr(value, "restore_state"):
+        if hasattr(type(value), "restore_state"):
             value.restore_state(state.parts)
         else:
             restore_attributes(value, state.parts)

@@ -20,7 +20,7 @@ from whimbrel.plan import Node, Operator, Source, Token, walk
 from whimbrel.run.execution import Execution
 from whimbrel.run.state_folder import check_sums, found_folder, has_sums, read_file, write_folder
 
-FORMAT = 15
+FORMAT = 16
 _INPUTS = r" of \d+(, \d+)*$"
 _RUN = "run.arrow"
 

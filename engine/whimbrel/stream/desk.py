@@ -13,7 +13,6 @@ from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, WhimbrelError, near_match
 from whimbrel.plan import Node, Sink, Source, explain_together, readable
 from whimbrel.run import Checkpoints
-from whimbrel.run.checkpoint import describe_plans
 from whimbrel.run.desk import (
     Budget,
     DeskCost,
@@ -187,7 +186,7 @@ class Desk:
         query = session.add(name, plan, budget, since, may_share=shared is not False)
         known = SavedSink(new_run())
         if saved is not None and since is None:
-            saved.record({"did": "add", "name": name, "since": query.since, "steps": describe_plans([plan]),
+            saved.record({"did": "add", "name": name, "since": query.since, "steps": query.steps_as_written,
                           "sink": (known.run, None)})
         try:
             if saved is not None and since is not None:
@@ -234,7 +233,7 @@ class Desk:
                                 hint="Remove these queries first.")
             if self._loop.saved is not None:
                 if self._loop.session.queries[name].sink is not None and self._loop.session.began:
-                    self._loop.saved.write(self._loop.session)
+                    self._loop.saved.write_if_read(self._loop.session)
                 self._loop.saved.record({"did": "remove", "name": name})
             self._loop.session.remove(name)
 

@@ -152,7 +152,7 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
     state = read_state(tmp_path / "run" / "run.arrow")
     write_state(tmp_path / "run" / "run.arrow", state | {"version": "0.0.1"})
     (tmp_path / "run" / "sums.json").unlink()  # other versions may have none
-    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 15\)"):
+    with pytest.raises(CheckpointError, match=r"written by whimbrel 0\.0\.1 \(format 16\)"):
         wb.restore(tmp_path / "run", query(events()))
 
 

@@ -57,6 +57,7 @@ class DeskCheckpoints:
         self._lock: IO[bytes] | None = locked(self._folder)
         self._number = 0
         self._due = 0.0
+        self._takes = -1
         self._entries: list[dict[str, Any]] = _read_journal(self._folder / _JOURNAL)
         self._saved: dict[str, Any] = {}
         self._states: list[Any] = []
@@ -203,7 +204,19 @@ class DeskCheckpoints:
 
     def write(self, session: DeskSession, *, last: bool = False) -> None:
         """Write a checkpoint, and commit what sinks have; what feeds can forget is acknowledged."""
-        self._due = time.monotonic() + self._checkpoints.every_s
+        began = time.monotonic()
+        try:
+            self._write(session, last)
+        finally:  # one that takes longer than the time between two leaves as much for rows
+            ended = time.monotonic()
+            self._due = max(began + self._checkpoints.every_s, ended + ended - began)
+
+    def write_if_read(self, session: DeskSession) -> None:
+        """Write a checkpoint if something was read since the last one."""
+        if session.takes != self._takes:
+            self.write(session)
+
+    def _write(self, session: DeskSession, last: bool) -> None:
         self._number += 1
         session.settle()
         sinks = session.sinks.prepare()
@@ -214,7 +227,7 @@ class DeskCheckpoints:
             if last:
                 raise
             return
-        self.failed = None
+        self.failed, self._takes = None, session.takes
         session.sinks.commit(sinks)
         self._kept.append(session.reader.offsets)
         oldest = self._kept[0] if len(self._kept) == self._kept.maxlen else {}
@@ -231,7 +244,7 @@ class DeskCheckpoints:
         queries = {}
         for query in session.queries.values():
             saved: dict[str, Any] = {
-                "steps": describe_plans([query.plan]), "since": query.since, "state": query.status,
+                "steps": query.steps_as_written, "since": query.since, "state": query.status,
                 "error": None if query.failure is None else query.failure.what, "settled": query.answer.settled_rows,
                 "sink": astuple(query.saved_sink), "shared": query.shared is not None,
                 "parameters": {name: (values.changes, values.newest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import ParameterValues
 from whimbrel.plan import Node, Sink, Token
+from whimbrel.run.checkpoint import describe_plans
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.sharing.shared_query import SharedQuery
 from whimbrel.run.desk.shedding.shed import ShedRows
@@ -76,6 +78,11 @@ class DeskQuery:
         self.now: Callable[[DeskQuery], tuple[Snapshot, float]]
         self.settle: Callable[[DeskQuery], None]
         self._do = do
+
+    @cached_property
+    def steps_as_written(self) -> list[str]:
+        """What it is, step by step, for checkpoints."""
+        return describe_plans([self.plan])
 
     def _settled(self) -> None:
         """Run the steps that wait until somebody asks."""

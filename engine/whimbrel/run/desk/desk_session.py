@@ -45,6 +45,8 @@ class DeskSession:
         In the order in which they were added.
     sinks : DeskSinks
         By query.
+    takes : int
+        How often something was read.
     """
 
     def __init__(self, sources: Sequence[Node], keep_rows: int, do: Callable[[Callable[[], Any]], Any]) -> None:
@@ -61,7 +63,7 @@ class DeskSession:
         self._plans, self._sharing = SharedPlans(), SharedQueries(self.pipeline, self.sources)
         self._answers: dict[int, Answer] = {}
         self._reader: SourceReader | None = None
-        self._open = 0
+        self._open = self.takes = 0
         units = [node.schema.unit for node in self.sources.values()]
         self._per_second = None if None in units else ticks_per_second(finest(units))
 
@@ -265,6 +267,7 @@ class DeskSession:
 
     def take(self, outs: Sequence[list[Any]]) -> None:
         """Settled rows of each plan, by number."""
+        self.takes += 1
         for number, out in enumerate(outs):
             if out and number in self._answers:
                 self._answers[number].add(out)
