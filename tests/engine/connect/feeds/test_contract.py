@@ -84,7 +84,8 @@ def test_rows_come_in_the_order_of_messages() -> None:
     (b"\xff\xfe garbage", "not a JSON object"), (b"", "not a JSON object"), (b"[1]", "not a JSON object"),
     (b'{"at": 5, "x": 1}{"at": 6, "x": 1}', "not one JSON object"), (b'{"at": "five", "x": 1}', "'at' must be int64"),
     (b'{"x": 1}', "no time: 'at' is null"), (b'{"at": 9223372036854775807, "x": 1}', "time out of range"),
-    (b'{"at": 5, "x": {"deep": 1}}', "'x' must be int64"),
+    (b'{"at": 5, "x": {"deep": 1}}', "'x' must be int64"), (b'{"at": 5, "x": 1.5}', "'x' must be int64"),
+    (b'{"at": 99999999999999999999, "x": 1}', "'at' must be int64"), (b'{"at": 5, "x": 01}', "not JSON"),
 ])
 def test_a_bad_message_is_a_letter_and_the_others_are_rows(message: bytes, why: str) -> None:
     wire = Wire(row(1), message, row(7))

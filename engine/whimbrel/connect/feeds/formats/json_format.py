@@ -51,7 +51,9 @@ class Json(Format):
         try:
             table = self._table(messages, schema)
         except pa.ArrowInvalid as error:
-            raise UnreadableError(_why(str(error), schema)) from None
+            field = _misfit(messages[0], schema) if len(messages) == 1 and not _COLUMN.search(str(error)) else None
+            why = _why(str(error), schema) if field is None else f"{field.name!r} must be {field.type}"
+            raise UnreadableError(why) from None
         if table.num_rows != len(messages):
             raise UnreadableError("not one JSON object")
         rows = table.combine_chunks().to_batches()[0]
@@ -68,6 +70,25 @@ class Json(Format):
             counting = pa.schema([pa.field(field.name, pa.int64() if field.name in times else field.type)
                                   for field in schema])
             return _read(messages, counting).cast(schema)
+
+
+def _misfit(message: bytes, schema: pa.Schema) -> pa.Field | None:
+    """The column that a message does not fit, found by halves; None where the message is not JSON."""
+    if not _fits(message, []):
+        return None
+    fields = list(schema)
+    while len(fields) > 1:
+        half = fields[: len(fields) // 2]
+        fields = fields[len(half):] if _fits(message, half) else half
+    return fields[0] if fields and not _fits(message, fields) else None
+
+
+def _fits(message: bytes, fields: Sequence[pa.Field]) -> bool:
+    try:
+        _read([message], pa.schema(fields))
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _why(error: str, schema: pa.Schema) -> str:
