@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from whimbrel import run as running
 from whimbrel.aggregates.approximate import quantile_sorted
+from whimbrel.batch import table_from_batches
 from whimbrel.errors import KernelError, MissingExtraError, PlanError, near_match
 from whimbrel.plan import Node
 
@@ -36,7 +37,7 @@ class ResultMethods:
         """Return the first settled rows, and stop reading.
 
         Columns as in :meth:`collect`. Rows are in the order in which they settle. A query on a feed waits until `n`
-        rows are settled, or the feed ends.
+        rows are settled, or the feed ends. With 0 rows, no source is opened.
 
         Parameters
         ----------
@@ -53,13 +54,15 @@ class ResultMethods:
         check_head(n)
         found: list[pa.RecordBatch] = []
         missing = n
+        if not n:  # without opening a source
+            return table_from_batches(self.node.schema, [])
         with closing(running.batches(self.node)) as batches:
             for batch in batches:
                 found.append(batch.slice(0, missing))
                 missing -= found[-1].num_rows
                 if not missing:
                     break
-        return pa.Table.from_batches(found) if found else self.collect()
+        return pa.Table.from_batches(found) if found else table_from_batches(self.node.schema, [])
 
     def to_pandas(self) -> Any:
         """Return the result as a data frame of pandas.

@@ -62,6 +62,8 @@ def test_head_of_fewer_rows_and_of_none():
     assert none.head().schema == none.collect().schema
     assert none.head().num_rows == 0
     assert _log().head(0) == _log().collect().slice(0, 0)
+    feed = wb.feeds.nats("nobody.listens", "nats://127.0.0.1:9", schema=pa.schema({"at": pa.int64()}), time="at")
+    assert feed.tumbling_window(5).aggregate(n=wb.count()).head(0).schema.names == ["start", "end", "n"]
     with pytest.raises(PlanError, match="n must be an integer of at least 0, got -1"):
         _log().head(-1)
 
