@@ -77,6 +77,9 @@ class Kernel(ABC):
             setattr(clone, name, _fork(value))
         return clone
 
+    def share_code(self, other: Self) -> None:  # noqa: B027 - most generate none
+        """Use the loops that an equal kernel has generated and will generate."""
+
     def state_parts(self) -> dict[str, Any]:
         """What it remembers, by attribute, for :func:`~whimbrel.kernels.state.state_of` to walk."""
         return vars(self)

@@ -81,6 +81,12 @@ class Pipeline:
                              if type(kernel).more is not Kernel.more]
         self._join_up(range(len(plans)))
 
+    def share_code(self, other: Pipeline) -> None:
+        """Use the loops of another pipeline of the same plans. Their rows together decide what is compiled."""
+        self._thrift = other._thrift
+        for mine, theirs in zip(self._kernels, other._kernels, strict=True):
+            mine.share_code(theirs)
+
     def keep(self, plans: Collection[int]) -> None:
         """Work for these plans only, by number, from now on; what the others remember is forgotten."""
         needed = self._needed(plans)

@@ -93,8 +93,11 @@ class PaneKernel(Kernel):
 
     def fork(self) -> Self:
         clone = super().fork()
-        clone.texts, clone.compiled = self.texts, self.compiled  # what one of them writes serves all
+        clone.share_code(self)
         return clone
+
+    def share_code(self, other: Self) -> None:
+        self.texts, self.compiled = other.texts, other.compiled  # what one of them writes serves all
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
         if not len(batch):

@@ -64,6 +64,7 @@ class DeskSession:
         self._answers: dict[int, Answer] = {}
         self._reader: SourceReader | None = None
         self._open = self.takes = 0
+        self._alike: Counter[Any] | None = None
         units = [node.schema.unit for node in self.sources.values()]
         self._per_second = None if None in units else ticks_per_second(finest(units))
 
@@ -91,6 +92,7 @@ class DeskSession:
             may_share: bool = True) -> DeskQuery:
         """Add a query, which reads rows from now on, or from given times on; it may share its aggregation."""
         check_shown(plan)
+        self._alike = None
         own, parameters = with_own_parameters(plan, self._per_second)
         named = own.rewrite(self._to_named)
         query = DeskQuery(name, plan, budget, self._do)
@@ -182,6 +184,7 @@ class DeskSession:
     def remove(self, name: str) -> None:
         """Remove a query, whatever its state."""
         query = self.queries[name]
+        self._alike = None
         self._hand_on()
         self.sinks.remove(name)
         if query.status == "running":
@@ -211,7 +214,7 @@ class DeskSession:
             settled = query.answer.settled()
             query.last = Snapshot(settled, settled.num_rows, query.answer.version, query.answer.metrics(), final=False)
         query.last_seconds, query.last_rows_in = self.seconds(query), self.rows_in(query)
-        query.status, query.failure = state, error
+        query.status, query.failure, self._alike = state, error, None
         if state != "finished":
             self.sinks.end(query)
             if restored:
@@ -321,7 +324,6 @@ class DeskSession:
     def _check_budgets(self) -> None:
         if not self._budgeted:
             return
-        alike = Counter(query.answered_by for query in self._going())
         for query in [query for query in self._budgeted if query.status == "running"]:
             self._settle(query)
             if query.status != "running":
@@ -330,7 +332,7 @@ class DeskSession:
             rows, size_bytes = self.buffered(query)
             if query.shared is not None and query.budget.rows is not None and rows > query.budget.rows:
                 rows = self._sharing.own_buffered_rows(query.shared)
-            why = query.budget.exceeded(rows, size_bytes, self.seconds(query, alike[query.answered_by]))
+            why = query.budget.exceeded(rows, size_bytes, self.seconds(query))
             if why is not None:
                 error = WhimbrelError(f"The query {query.name!r} was stopped: {why}.", where=f"desk[{query.name!r}]",
                                       hint="Give it a larger budget, or add a query that keeps less.")
@@ -376,10 +378,11 @@ class DeskSession:
         kernels = (self.pipeline.kernels[number] for number in self.pipeline.needs[query.number])
         return next((kernel.shed for kernel in kernels if isinstance(kernel, WeightedSampleKernel)), None)
 
-    def seconds(self, query: DeskQuery, alike: int | None = None) -> float:
-        """Seconds of work for a query, if so many queries are equal to it."""
-        pipeline, what = self.pipeline, query.answered_by
-        sharing = (sum(other.answered_by == what for other in self._going()) if alike is None else alike) or 1
+    def seconds(self, query: DeskQuery) -> float:
+        """Seconds of work for a query; those for equal queries are divided by the number of these."""
+        if self._alike is None:
+            self._alike = Counter(other.answered_by for other in self._going())
+        pipeline, sharing = self.pipeline, self._alike[query.answered_by] or 1
         if query.shared is not None:
             return self._sharing.seconds(query.shared) / sharing
         return sum(pipeline.work[number].seconds / max(1, pipeline.users(number))

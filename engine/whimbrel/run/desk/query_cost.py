@@ -103,8 +103,7 @@ def desk_cost(session: DeskSession) -> DeskCost:
     """What a desk and its queries cost now."""
     pipeline = session.pipeline
     going = [query for query in session.queries.values() if query.state in ("running", "finished")]
-    users = _Users(Counter(query.answered_by for query in going),
-                   Counter(number for query in going for number in pipeline.needs[query.number]),
+    users = _Users(Counter(number for query in going for number in pipeline.needs[query.number]),
                    Counter(query.shared for query in going if query.shared is not None))
     queries = tuple(_cost(session, query, users) for query in session.queries.values())
     used = sorted(users.of_step)
@@ -121,9 +120,8 @@ def desk_cost(session: DeskSession) -> DeskCost:
 
 @dataclass(frozen=True, slots=True)
 class _Users:
-    """How many queries have the same steps, use a step of the pipeline, and the steps after a shared aggregate."""
+    """How many queries use a step of the pipeline, and the steps after a shared aggregate."""
 
-    of_steps: Counter[int | SharedQuery]
     of_step: Counter[int]
     of_rest: Counter[SharedQuery]
 
@@ -140,7 +138,7 @@ def _cost(session: DeskSession, query: DeskQuery, users: _Users) -> QueryCost:
     buffered_rows, buffered_bytes = session.buffered(query)
     waits = "" if query.sink is None else query.sink.last_error
     rows = query.rows  # runs the steps that wait until somebody asks
-    seconds = session.seconds(query, users.of_steps[query.answered_by]) if query.last is None else query.last_seconds
+    seconds = session.seconds(query) if query.last is None else query.last_seconds
     own_seconds = sum(session.pipeline.work[number].seconds for number in own)
     if rest is not None and users.of_rest[rest] == 1:
         own_seconds += rest.seconds

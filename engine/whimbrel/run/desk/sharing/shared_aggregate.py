@@ -18,7 +18,9 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Operator, Properties, structure
 from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
-from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, tables_of
+from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, joined, tables_of
+
+_NONE_JOINED: tuple[tuple[int, int], Sequence[GroupsPart]] = (0, 0), ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -118,6 +120,8 @@ class SharedAggregateKernel(Kernel):
         How many parts were dropped before these.
     changes : int
         Grows whenever members or rows are added.
+    joined_parts : tuple
+        What :meth:`since` gave last, after the numbers of its first and last part.
     """
 
     def __init__(self, states: GroupAggregate, rows: Schema) -> None:
@@ -132,12 +136,13 @@ class SharedAggregateKernel(Kernel):
         self._settled_at, self._settled_until = MIN_TIME, INF
         self.parts: list[GroupsPart] = []
         self.first = self.changes = 0
+        self.joined_parts = _NONE_JOINED
 
     def fork(self) -> Self:
         clone = copy.copy(self)
         clone.members, clone.waiting = list(self.members), list(self.waiting)
         clone.groups = [groups.fork() for groups in self.groups]
-        clone.parts = []
+        clone.parts, clone.joined_parts = [], _NONE_JOINED
         return clone
 
     def state_parts(self) -> dict[str, Any]:
@@ -281,11 +286,13 @@ class SharedAggregateKernel(Kernel):
         """Drop the first parts that have left, up to a number of them in all."""
         if parts > self.first:
             del self.parts[: parts - self.first]
-            self.first = parts
+            self.first, self.joined_parts = parts, _NONE_JOINED
 
     def since(self, part: int) -> Sequence[GroupsPart]:
-        """Parts that have left, without the first ones."""
-        return self.parts[part - self.first:]
+        """Parts that have left, without the first ones; those of one table of groups as one."""
+        if self.joined_parts[0] != (part, self.end):
+            self.joined_parts = (part, self.end), joined(self.parts[part - self.first:])
+        return self.joined_parts[1]
 
     @property
     def groupings(self) -> list[int]:

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -92,6 +93,12 @@ class GroupsPart:
         """Rows by pattern, and where those of each begin."""
         order = np.argsort(self._patterns, kind="stable")
         return order, np.searchsorted(self._patterns[order], np.arange(self.span + 1))
+
+
+def joined(parts: Sequence[GroupsPart]) -> Sequence[GroupsPart]:
+    """Parts in which neighbors that are alike are one, so that each query looks for its rows in few of them."""
+    return [GroupsPart(groups, span, Batch.concat([part.batch for part in alike]))
+            for (groups, span), alike in groupby(parts, lambda part: (part.groups, part.span))]
 
 
 class SharedGroups:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
+from weakref import WeakValueDictionary
 
 from whimbrel.plan import Node, Source, structure
 from whimbrel.run.desk.desk_pipeline import DeskPipeline
 from whimbrel.run.desk.sharing.shared_aggregate import Member, SharedAggregate, SharedAggregateKernel
 from whimbrel.run.desk.sharing.shared_plan import SharedPlan
 from whimbrel.run.desk.sharing.shared_query import SharedQuery, SharedResults, SharedRows
+from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.query_result import Answer
 
 _MOST_ROWS = 1 << 20
@@ -44,6 +47,7 @@ class SharedQueries:
         self._queries: dict[Hashable, SharedQuery] = {}
         self._roots: dict[int, Node] = {}
         self._ended: list[SharedQuery] = []
+        self._alike: WeakValueDictionary[int, Pipeline] = WeakValueDictionary()
 
     def add(self, plan: SharedPlan, begin: int | None, answer: Callable[[int], Answer]) -> SharedQuery:
         """Add a query; one that is there already and began at the same time is shared."""
@@ -59,7 +63,8 @@ class SharedQueries:
             group = self._groups[key] = _Group(key, node, self._pipeline.add(node))
         member = Member(plan.keys, plan.condition, begin, plan.condition_key, plan.key_keys, plan.parameters)
         of = group
-        query = SharedQuery(member, plan.rest, lambda ended: self._kernel(of, ended=ended), answer(group.number))
+        query = SharedQuery(member, plan.rest, lambda ended: self._kernel(of, ended=ended), answer(group.number),
+                            self._alike)
         self._kernel(group).add(member)
         group.queries.append(query)
         group.rows_before[id(query)] = self._source_rows(group)
@@ -175,7 +180,7 @@ class SharedQueries:
                 self._drain(group)
 
     def _drain(self, group: _Group) -> None:
-        for query in group.queries:
+        for query in sorted(group.queries, key=attrgetter("seen")):
             query.drain()
         kernel = self._kernel(group)
         kernel.forget(kernel.end)

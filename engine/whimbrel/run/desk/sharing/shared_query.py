@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Self
+from weakref import WeakValueDictionary
 
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, MIN_TIME
@@ -30,6 +31,8 @@ class SharedQuery:
         The kernel of the shared aggregate; given True, one that has seen the end of the rows that were read.
     answer : Answer
         Its settled results.
+    alike : WeakValueDictionary
+        By the identity of steps: kernels of a query with these steps, whose generated loops others use.
 
     Attributes
     ----------
@@ -48,8 +51,8 @@ class SharedQuery:
     """
 
     def __init__(self, member: Member, rest: Node, group: Callable[[bool], SharedAggregateKernel],
-                 answer: Answer) -> None:
-        self.member, self.rest, self.answer = member, rest, answer
+                 answer: Answer, alike: WeakValueDictionary[int, Pipeline]) -> None:
+        self.member, self.rest, self.answer, self._alike = member, rest, answer, alike
         self._group = group
         self._seen = group(False).end
         self._advanced_to = MIN_TIME
@@ -66,6 +69,7 @@ class SharedQuery:
         """The kernels of its own steps; made when they are first needed."""
         if self._pipeline is None:
             self._pipeline = Pipeline(self.rest)
+            self._pipeline.share_code(self._alike.setdefault(id(self.rest), self._pipeline))
         return self._pipeline
 
     @property
