@@ -47,6 +47,7 @@ class IcebergSink(TableSink):
     """
 
     method = "iceberg"
+    has_times = True
     storage = "the catalog, the storage and its permissions"
 
     def __init__(self, table: Any, catalog: Any = None, *, partition_by: Sequence[str] = ()) -> None:

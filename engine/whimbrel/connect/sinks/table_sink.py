@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import pyarrow as pa
 
 from whimbrel.connect.addresses import without_secrets
+from whimbrel.connect.table_formats.stored_types import missing_type, with_whole_ends
 from whimbrel.connect.validation import column_names
 from whimbrel.errors import SinkError
 from whimbrel.plan.sink import Sink, Token
@@ -34,6 +35,8 @@ class TableSink(Sink):
     guarantee: Literal["exactly once", "at least once"] = "exactly once"
     method: ClassVar[str]
     """The name of the sink in ``wb.sinks``."""
+    has_times: ClassVar[bool] = False
+    """Whether its tables have times of day."""
     storage: ClassVar[str]
     """What to check if writing fails."""
 
@@ -73,6 +76,7 @@ class TableSink(Sink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         self._parts, self._files, self._buffered, self._rows = [], [], 0, rows
+        self._check_types(self._stored_schema(schema))
         self._check_partitions(self._stored_schema(schema))
         self._open_table(schema)
         self._check_columns(self._stored_schema(schema))
@@ -109,10 +113,15 @@ class TableSink(Sink):
     def _write(self) -> None:
         if not self._buffered:
             return
-        rows = pa.Table.from_batches(self._parts)
+        rows = with_whole_ends(pa.Table.from_batches(self._parts))
         self._files += self._store(rows.cast(self._stored_schema(rows.schema), safe=False))
         self._rows += rows.num_rows
         self._parts, self._buffered = [], 0
+
+    def _check_types(self, schema: pa.Schema) -> None:
+        if (field := missing_type(schema, times=self.has_times)) is not None:
+            raise SinkError(f"Column {field.name!r} is {field.type}, which such tables do not have.", where=self._where,
+                            hint='Cast it, for example with .cast("string"), or leave the column out.')
 
     def _check_partitions(self, schema: pa.Schema) -> None:
         for name in self._partition_by:

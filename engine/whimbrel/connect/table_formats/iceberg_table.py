@@ -161,6 +161,10 @@ def earliest(schema: Any, time: str, file: Any) -> Any:
 def _small(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_large_string(type_):
         return pa.string()
+    if pa.types.is_large_list(type_) or pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_small(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_small(field.type)) for field in type_])
     return pa.binary() if pa.types.is_large_binary(type_) else type_
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pyarrow as pa
 
 
 def delta_schema(schema: pa.Schema) -> pa.Schema:
-    """Types of a Delta table: signed integers, microseconds, no dictionaries.
+    """Types of a Delta table: signed integers, microseconds, no dictionaries; of uint64, decimals.
 
     >>> delta_schema(pa.schema({"at": pa.timestamp("ns", "Europe/Berlin"), "x": pa.uint8()}))
     at: timestamp[us, tz=UTC]
@@ -24,7 +25,32 @@ def iceberg_schema(schema: pa.Schema) -> pa.Schema:
     at: timestamp[us]
     x: int32
     """
-    return _each(schema, lambda type_: pa.int32() if _is_short(type_) else _delta_type(type_))
+    return _each(schema, _iceberg_type)
+
+
+def missing_type(schema: pa.Schema, *, times: bool) -> pa.Field | None:
+    """The first column of a stored schema whose type such tables lack; `times` says whether they have times of day.
+
+    >>> missing_type(pa.schema({"x": pa.int64(), "y": pa.list_(pa.time64("us"))}), times=False).name
+    'y'
+    """
+    return next((field for field in schema if _lacks(field.type, times)), None)
+
+
+def with_whole_ends(rows: pa.Table) -> pa.Table:
+    """Rows whose ends in nanoseconds are rounded up to microseconds: tables cut times, and no lifetime gets empty.
+
+    >>> rows = pa.table({"start": pa.array([1], pa.timestamp("ns")), "end": pa.array([2], pa.timestamp("ns"))})
+    >>> with_whole_ends(rows)["end"].cast(pa.int64()).to_pylist()
+    [1]
+    """
+    at = rows.schema.get_field_index("end")
+    type_ = None if at < 0 else rows.schema.field(at).type
+    if type_ is None or not pa.types.is_timestamp(type_) or type_.unit != "ns":
+        return rows
+    ends = rows.column(at).combine_chunks()
+    micros = pa.array(-(-np.asarray(ends.cast(pa.int64()).fill_null(0)) // 1000), mask=np.asarray(ends.is_null()))
+    return rows.set_column(at, "end", micros.cast(pa.timestamp("us", type_.tz)))
 
 
 def _each(schema: pa.Schema, stored: Callable[[pa.DataType], pa.DataType]) -> pa.Schema:
@@ -34,13 +60,42 @@ def _each(schema: pa.Schema, stored: Callable[[pa.DataType], pa.DataType]) -> pa
 def _delta_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_dictionary(type_):
         return _delta_type(type_.value_type)
+    if _is_list(type_):
+        return pa.list_(type_.value_field.with_type(_delta_type(type_.value_type)))
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_delta_type(field.type)) for field in type_])
     if pa.types.is_timestamp(type_):
         return pa.timestamp("us", None if type_.tz is None else "UTC")
     if pa.types.is_unsigned_integer(type_):
-        return {8: pa.int16(), 16: pa.int32()}.get(type_.bit_width, pa.int64())
+        return {8: pa.int16(), 16: pa.int32(), 32: pa.int64()}.get(type_.bit_width, pa.decimal128(20, 0))
     if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
         return pa.string()
+    if pa.types.is_date64(type_):
+        return pa.date32()
     return pa.int64() if pa.types.is_duration(type_) else type_
+
+
+def _iceberg_type(type_: pa.DataType) -> pa.DataType:
+    stored = _delta_type(type_)
+    if pa.types.is_list(stored):
+        return pa.list_(stored.value_field.with_type(_iceberg_type(stored.value_type)))
+    if pa.types.is_struct(stored):
+        return pa.struct([field.with_type(_iceberg_type(field.type)) for field in stored])
+    return pa.int32() if _is_short(stored) else stored
+
+
+def _lacks(type_: pa.DataType, times: bool) -> bool:
+    if _is_list(type_):
+        return _lacks(type_.value_type, times)
+    if pa.types.is_struct(type_):
+        return any(_lacks(field.type, times) for field in type_)
+    if pa.types.is_time(type_):
+        return not times or type_ != pa.time64("us")
+    return bool(pa.types.is_null(type_) or pa.types.is_decimal256(type_))
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
 
 
 def _is_short(type_: pa.DataType) -> bool:
