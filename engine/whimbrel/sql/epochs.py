@@ -16,7 +16,7 @@ from whimbrel.expr import Binary, Call, Cast, Col, Expr, Lit, Unary, start_time,
 from whimbrel.expr.monotone import NoOrder, ValueOrder, order_of
 from whimbrel.operators.aggregation.result_expressions import WindowBound
 from whimbrel.sql.binder import Binder
-from whimbrel.sql.intervals import duration
+from whimbrel.sql.intervals import bucket
 from whimbrel.sql.relation import SqlRelation, rounded_columns
 from whimbrel.sql.scope import NameScope, matching
 
@@ -98,9 +98,9 @@ def epoch_of(node: Any, scope: NameScope) -> Epoch | None:
             interval, time = node.expressions
             if not isinstance(interval, exp.Interval):
                 return None
-            return _truncated(time, duration(interval, scope.binder.text), scope)
+            return _truncated(time, bucket(interval, scope.binder.text), scope)
         case exp.DateBin() if isinstance(node.this, exp.Interval) and not node.args.get("zone"):
-            return _truncated(node.expression, duration(node.this, scope.binder.text), scope)
+            return _truncated(node.expression, bucket(node.this, scope.binder.text), scope)
         case _:
             return None
 

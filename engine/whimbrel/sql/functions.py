@@ -26,7 +26,7 @@ from whimbrel.expr import (
 )
 from whimbrel.expr import least as smallest
 from whimbrel.sql.function_names import AGGREGATES, FUNCTIONS
-from whimbrel.sql.intervals import duration
+from whimbrel.sql.intervals import bucket
 from whimbrel.sql.manual_functions import manual_function, predicate
 from whimbrel.sql.method_functions import item, method_function, slice_between
 from whimbrel.sql.names_of_other_databases import ELSEWHERE_ONLY, WORKING_HERE
@@ -188,7 +188,7 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         x, y = (scalar(each, scope) for each in arguments)
         return x % y if lower == "floor_mod" else x // y if lower == "floor_div" else x / y
     if lower == "time_bucket" and len(arguments) == 2 and isinstance(arguments[0], exp.Interval):
-        return scalar(arguments[1], scope).dt.floor(duration(arguments[0], scope.binder.text))
+        return scalar(arguments[1], scope).dt.floor(bucket(arguments[0], scope.binder.text))
     if lower in ("date_diff", "datediff"):
         return _date_diff(node, scope, scalar)
     if lower in ("date_part", "datepart") and len(arguments) == 2:

@@ -18,6 +18,8 @@ _SHORT: Final = {"W": "WEEK", "D": "DAY", "H": "HOUR", "M": "MINUTE", "MIN": "MI
 _FINE: Final = {"MILLISECOND": "ms", "MICROSECOND": "us", "NANOSECOND": "ns"}
 _TICK_US: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _TEXT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
+_CALENDAR = re.compile(r"([1-9][0-9]*)\s+(WEEK|MONTH|QUARTER|YEAR)S?")
+_SPANS: Final = {"WEEK": "w", "MONTH": "mo", "QUARTER": "q", "YEAR": "y"}
 
 Length = timedelta | np.timedelta64
 
@@ -42,6 +44,14 @@ def duration(node: Any, text: SqlText) -> Length:
     if not re.fullmatch(r"\s*[+-]?[0-9]+(\.[0-9]+)?\s*", value.this):
         raise text.error(f"Cannot read the interval {value.this!r}.", node, "Use INTERVAL '5' MINUTE.")
     return sign * _length(value.this.strip(), unit.name, node, text)
+
+
+def bucket(node: Any, text: SqlText) -> Length | str:
+    """The step of time_bucket: weeks, months, quarters and years are those of the calendar."""
+    value, unit = node.this, node.args.get("unit")
+    said = f"{getattr(value, 'this', '')} {'' if unit is None else unit.name}".strip()
+    found = _CALENDAR.fullmatch(said.upper())
+    return duration(node, text) if found is None else f"{found[1]}{_SPANS[found[2]]}"
 
 
 def span_of_ticks(ticks: int, unit: str | None) -> Length | int:

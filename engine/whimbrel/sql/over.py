@@ -133,10 +133,10 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     if counted:
         return _last_rows(window, start, relation, binder)
     unit = relation.stream.schema.unit
-    if isinstance(start, exp.Interval) and unit is not None and spec.args.get("start_side") == "PRECEDING":
+    if isinstance(start, exp.Interval) and unit is not None and _is_before(spec):
         ticks = int(duration_ticks(duration(start, binder.text), unit))
     elif isinstance(start, exp.Literal) and start.this.isdigit() and unit is None and (
-            spec.args.get("start_side") == "PRECEDING"):
+            _is_before(spec)):
         ticks = int(start.this)
     elif start == "CURRENT ROW":
         ticks = 0
@@ -146,10 +146,14 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     return binder.step(window, lambda: relation.stream.set_duration(ticks + 1))
 
 
+def _is_before(spec: Any) -> bool:
+    return str(spec.args.get("start_side")).upper() == "PRECEDING"
+
+
 def _last_rows(window: Any, start: Any, relation: SqlRelation, binder: Binder) -> Stream:
     """The current row and a number of rows before it."""
     number = "0" if start == "CURRENT ROW" else start.this if isinstance(start, exp.Literal) else ""
-    if not number.isdigit() or (start != "CURRENT ROW" and window.args["spec"].args.get("start_side") != "PRECEDING"):
+    if not number.isdigit() or (start != "CURRENT ROW" and not _is_before(window.args["spec"])):
         raise binder.text.error("A frame of ROWS needs a literal number of rows before the current row.", window,
                                 "Use ROWS BETWEEN 9 PRECEDING AND CURRENT ROW.")
     keys = partition_keys(window, relation, binder)

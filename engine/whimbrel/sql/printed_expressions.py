@@ -67,6 +67,7 @@ _FUNCTIONS: Final = {
     "str.repeat": "repeat", "str.split_part": "split_part"}
 _GRIDS: Final = {"1w": "week", "1d": "day", "1h": "hour", "1m": "minute", "1s": "second", "1ms": "millisecond",
                  "1mo": "month", "1q": "quarter", "1y": "year"}
+_SPAN = re.compile("([1-9][0-9]*)(w|mo|q|y)")
 _NULL_OF_NOTHING: Final = {Sum: "sum", AnyTrue: "bool_or", AllTrue: "bool_and", Product: "product", SumDistinct: "sum"}
 _AGGREGATES: Final = {AnyTrue: '"any"', AllTrue: '"all"',
                       Mean: "avg", Min: "min", Max: "max", Median: "median", First: "first", Last: "last",
@@ -247,6 +248,8 @@ class ScalarTexts:
                 return f"date_trunc('{_GRIDS[step]}', {arguments[0]})"
             case "dt.floor", (timedelta() as step,):
                 return f"time_bucket({interval_text(step)}, {arguments[0]})"
+            case "dt.floor", (str() as step,) if (found := _SPAN.fullmatch(step)):
+                return f"time_bucket(INTERVAL '{found[1]}' {_GRIDS[f'1{found[2]}'].upper()}, {arguments[0]})"
             case function, () if function in _BITS:
                 return f"({self._operand(expr.args[0], _ATOM)} {_BITS[function]} {self._operand(expr.args[1], _ATOM)})"
             case "bitwise_not", ():

@@ -32,6 +32,25 @@ def test_date_trunc_is_a_window_of_the_calendar(zone: str | None, unit: str, spa
     assert set(floors.to_pylist()) == set(query.collect()["d"].to_pylist())
 
 
+@pytest.mark.parametrize(("interval", "span"), [("'1' WEEK", "1w"), ("'2 weeks'", "2w"), ("'3' MONTH", "3mo"),
+                                                ("'1 quarter'", "1q"), ("'2' YEAR", "2y")])
+def test_time_bucket_begins_where_the_windows_of_python_do(interval: str, span: str) -> None:
+    """Its weeks began on Thursdays, and months were refused."""
+    query = wb.sql(f"SELECT time_bucket(INTERVAL {interval}, ts) AS d, count(*) AS n FROM bids GROUP BY d",
+                   bids=bids(None))
+    window = bids(None).tumbling_window(span).aggregate(d=wb.window_start(), n=wb.count())
+    assert query.collect().equals(window.collect())
+    floors = wb.sql(f"SELECT time_bucket(INTERVAL {interval}, ts) AS d FROM bids", bids=bids(None))
+    assert floors.explain() == bids(None).select(d=col.ts.dt.floor(span)).explain()
+    assert wb.sql(floors.sql(), bids=bids(None)).explain() == floors.explain()
+
+
+@pytest.mark.parametrize("frame", ["RANGE BETWEEN INTERVAL '1' HOUR preceding AND CURRENT ROW", "rows 1 preceding"])
+def test_frames_in_small_letters(frame: str) -> None:
+    small, large = (f"SELECT sum(x) OVER (ORDER BY ts {each}) AS s FROM bids" for each in (frame, frame.upper()))
+    assert wb.sql(small, bids=bids(None)).explain() == wb.sql(large, bids=bids(None)).explain()
+
+
 @pytest.mark.parametrize(("count", "unit", "span"), [(1, "DAY", "1d"), (2, "DAY", "2d"), (1, "WEEK", "1w"),
                                                      (2, "WEEK", "2w"), (1, "MONTH", "1mo"), (1, "YEAR", "1y")])
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
