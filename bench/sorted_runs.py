@@ -38,7 +38,8 @@ def runs_over_time(times: Array, *, every: int, latency: int, cuts: bool) -> Arr
     rows = len(times)
     chunks = 2 * (rows // primitive.CHUNK) + 2 * _MAX_RUNS
     pool = [np.empty(chunks * primitive.CHUNK, np.int64) for _ in range(2)]
-    after, runs, tails = np.zeros(chunks, np.int64), np.zeros(4 * _MAX_RUNS, np.int64), np.zeros(_MAX_RUNS, np.int64)
+    after = np.zeros(chunks, np.int64)
+    runs, tails = np.zeros(primitive.COLUMNS * _MAX_RUNS, np.int64), np.zeros(_MAX_RUNS, np.int64)
     scalars = np.zeros(4, np.int64)
     scalars[primitive.FREE] = chunks
     counts = np.zeros(-(-rows // every), np.int64)

@@ -108,7 +108,8 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
     rows, numbers = len(times), np.arange(len(times))
     chunks = 2 * (rows // primitive.CHUNK) + 4_096
     pool = [np.zeros(chunks * primitive.CHUNK, np.int64) for _ in range(2)]
-    after, runs, tails = np.zeros(chunks, np.int64), np.zeros(4 * 4_096, np.int64), np.zeros(4_096, np.int64)
+    after = np.zeros(chunks, np.int64)
+    runs, tails = np.zeros(primitive.COLUMNS * 4_096, np.int64), np.zeros(4_096, np.int64)
     scratch = [np.zeros(size, np.int64) for size in (rows, rows, 3 * rows, 3 * rows, 4_096, 8_192, 8_192, 8_192)]
     ends, slots, out = (np.zeros(rows, np.int64) for _ in range(3))
 

@@ -25,8 +25,10 @@ REACH = 32
 
 RUNS, FREE, ROWS, LAST = 0, 1, 2, 3
 """Positions in the array of scalars: runs, free chunks, rows held, the run that the last row went to."""
-HEAD, HEAD_AT, TAIL, TAIL_AT = 0, 1, 2, 3
-"""Columns of a run: first chunk and first row in it, last chunk and how many rows are in it."""
+HEAD, HEAD_AT, TAIL, TAIL_AT, FIRST = 0, 1, 2, 3, 4
+"""Columns of a run: first chunk and first row in it, last chunk and how many rows are in it, the time of the first row.
+"""
+COLUMNS = 5
 
 
 def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, after: Array, free: Array, runs: Array,
@@ -44,22 +46,23 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
     after, free : arrays of int64
         The chunk after each chunk; free chunks.
     runs, tails : arrays of int64
-        Four values per run, one run after the other; the largest time of each run, descending.
+        ``COLUMNS`` values per run, one run after the other; the largest time of each run, descending.
     scalars : array of int64
     """
     begun = row
     while row < sync.shape[0] and scalars[FREE] >= 2 and scalars[RUNS] < tails.shape[0]:
         run = _run_for(sync[row], tails, scalars)
-        if run > 0 and _moved_in(sync[row], number[row], 4 * run - 4, times, numbers, runs):
-            _ensure_capacity(4 * run - 4, after, free, runs, scalars)
+        if run > 0 and _moved_in(sync[row], number[row], COLUMNS * (run - 1), times, numbers, runs):
+            _ensure_capacity(COLUMNS * (run - 1), after, free, runs, scalars)
             row += 1
             continue
         scalars[LAST] = run
+        at = COLUMNS * run
         if run == scalars[RUNS]:
-            _begin(4 * run, after, free, runs, scalars)
+            _begin(at, sync[row], after, free, runs, scalars)
             scalars[RUNS] += 1
-        slot = runs[4 * run + TAIL] * CHUNK + runs[4 * run + TAIL_AT]
-        limit = slot + CHUNK - runs[4 * run + TAIL_AT]
+        slot = runs[at + TAIL] * CHUNK + runs[at + TAIL_AT]
+        limit = slot + CHUNK - runs[at + TAIL_AT]
         tail = sync[row]
         while slot < limit and row < sync.shape[0] and sync[row] >= tail and (run == 0 or sync[row] < tails[run - 1]):
             tail = sync[row]
@@ -67,8 +70,8 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
             slot += 1
             row += 1
         tails[run] = tail
-        runs[4 * run + TAIL_AT] = slot - runs[4 * run + TAIL] * CHUNK
-        _ensure_capacity(4 * run, after, free, runs, scalars)
+        runs[at + TAIL_AT] = slot - runs[at + TAIL] * CHUNK
+        _ensure_capacity(at, after, free, runs, scalars)
     scalars[ROWS] += row - begun
     return row
 
@@ -106,11 +109,12 @@ def _moved_in(time: int, number: int, run: int, times: Array, numbers: Array, ru
     return True
 
 
-def _begin(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
+def _begin(run: int, first: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
     scalars[FREE] -= 1
     chunk = free[scalars[FREE]]
     after[chunk] = -1
     runs[run + HEAD], runs[run + HEAD_AT], runs[run + TAIL], runs[run + TAIL_AT] = chunk, 0, chunk, 0
+    runs[run + FIRST] = first
 
 
 def _ensure_capacity(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
@@ -131,9 +135,9 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
     moved, pieces, kept = 0, 0, 0
     for run in range(scalars[RUNS]):
         begun = moved
-        at = 4 * run
+        at = COLUMNS * run
         emptied = tails[run] <= time
-        while True:
+        while runs[at + FIRST] <= time:
             chunk = runs[at + HEAD]
             is_last = chunk == runs[at + TAIL]
             end = chunk * CHUNK + (runs[at + TAIL_AT] if is_last else CHUNK)
@@ -143,7 +147,8 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
                 slot += 1
                 moved += 1
             runs[at + HEAD_AT] = slot - chunk * CHUNK
-            if slot < end or (is_last and not emptied):
+            if slot < end:
+                runs[at + FIRST] = times[slot]
                 break
             free[scalars[FREE]] = chunk
             scalars[FREE] += 1
@@ -151,9 +156,10 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
                 break
             runs[at + HEAD], runs[at + HEAD_AT] = after[chunk], 0
         if not emptied:
-            tails[kept] = tails[run]
-            for part in range(4):
-                runs[4 * kept + part] = runs[at + part]
+            if kept < run:
+                tails[kept] = tails[run]
+                for part in range(COLUMNS):
+                    runs[COLUMNS * kept + part] = runs[at + part]
             kept += 1
         if moved > begun:
             bounds[pieces] = moved
