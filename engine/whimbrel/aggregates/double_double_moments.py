@@ -1,7 +1,8 @@
 """Moments of pairs, and of powers, in double-double sums.
 
-Each sum is two floats. Products are taken without an error, so that means far from zero cost no digits, and the order
-of rows does not show. Sources: Dekker 1971 (products); Knuth (sums).
+Each sum is two floats. Products are taken without an error. Distances are from the first value: powers of the values
+themselves lose all digits where the mean is far from zero. Since the value is one of the group, no mean is too far: of
+n values, the sums lose at most the digits of about n**2. Sources: Dekker 1971 (products); Knuth (sums).
 """
 
 from __future__ import annotations
@@ -14,17 +15,16 @@ from whimbrel.aggregates.error_free_product import product_error
 
 _INF = float("inf")
 
-NO_PAIRS = (*(0.0,) * 12, _INF, -_INF, _INF, -_INF)
-"""Pairs; those with a number that is not finite; sums of x, y, x*x, y*y and x*y; smallest and largest x and y."""
+NO_PAIRS = (*(0.0,) * 14, _INF, -_INF, _INF, -_INF)
+"""Finite pairs; those that are not; the first x and y; sums of distances from them, x, y, x*x, y*y and x*y; smallest
+and largest x and y."""
 NO_POWERS = (0.0,) * 11
-"""Finite values; those that are not finite; the first value; sums of the first four powers of distances from it.
-
-Powers of the values themselves lose all digits where the mean is far from zero. Since the value is one of the group, no
-mean is too far: of n values, the sums lose at most the digits of about n**2.
-"""
+"""Finite values; those that are not finite; the first value; sums of the first four powers of distances from it."""
 
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 1e-130, 1e150
 """Variances whose squares, and the rounding errors of these, are floats."""
+_SMALLEST_SQUARES, _LARGEST_SQUARES = 1e-260, 1e300
+"""Sums of squares whose rounding errors are floats."""
 
 
 def added(high: Any, low: Any, value: Any, rest: Any) -> Any:
@@ -39,6 +39,12 @@ def times(high: Any, low: Any, other: Any, rest: Any) -> Any:
     return two_sum(product, product_error(high, other, product) + (high * rest + low * other))
 
 
+def with_product(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any) -> Any:
+    """A sum of two floats, with a product of such."""
+    product, rest = times(x, x_low, y, y_low)
+    return added(high, low, product, rest)
+
+
 def divided(high: Any, low: Any, by: Any) -> Any:
     """A sum of two floats, divided by a number."""
     part = high / by
@@ -48,27 +54,47 @@ def divided(high: Any, low: Any, by: Any) -> Any:
 
 def pair_in(s: Any, a: Any, b: Any) -> Any:
     x, y = float(a), float(b)
-    rows, odd = s[0] + 1.0, s[1]
-    if not (-_INF < x < _INF and -_INF < y < _INF):
-        odd, x, y = odd + 1.0, 0.0, 0.0  # the result is no number, whatever is added
-    xx, yy, xy = x * x, y * y, x * y
-    sx, sx_low = added(s[2], s[3], x, 0.0)
-    sy, sy_low = added(s[4], s[5], y, 0.0)
-    sxx, sxx_low = added(s[6], s[7], xx, product_error(x, x, xx))
-    syy, syy_low = added(s[8], s[9], yy, product_error(y, y, yy))
-    sxy, sxy_low = added(s[10], s[11], xy, product_error(x, y, xy))
-    return (rows, odd, sx, sx_low, sy, sy_low, sxx, sxx_low, syy, syy_low, sxy, sxy_low,
-            min(s[12], x), max(s[13], x), min(s[14], y), max(s[15], y))
+    if not (-_INF < x < _INF and -_INF < y < _INF):  # the result is no number, whatever is added
+        return (s[0], s[1] + 1.0, s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
+                s[14], s[15], s[16], s[17])
+    first_x = s[2] if s[0] > 0.0 else x
+    first_y = s[3] if s[0] > 0.0 else y
+    dx, dx_low = two_sum(x, -first_x)
+    dy, dy_low = two_sum(y, -first_y)
+    sx, sx_low = added(s[4], s[5], dx, dx_low)
+    sy, sy_low = added(s[6], s[7], dy, dy_low)
+    sxx, sxx_low = with_product(s[8], s[9], dx, dx_low, dx, dx_low)
+    syy, syy_low = with_product(s[10], s[11], dy, dy_low, dy, dy_low)
+    sxy, sxy_low = with_product(s[12], s[13], dx, dx_low, dy, dy_low)
+    return (s[0] + 1.0, s[1], first_x, first_y, sx, sx_low, sy, sy_low, sxx, sxx_low, syy, syy_low, sxy, sxy_low,
+            min(s[14], x), max(s[15], x), min(s[16], y), max(s[17], y))
 
 
 def pairs_of_both(s: Any, t: Any) -> Any:
-    sx, sx_low = added(s[2], s[3], t[2], t[3])
-    sy, sy_low = added(s[4], s[5], t[4], t[5])
-    sxx, sxx_low = added(s[6], s[7], t[6], t[7])
-    syy, syy_low = added(s[8], s[9], t[8], t[9])
-    sxy, sxy_low = added(s[10], s[11], t[10], t[11])
-    return (s[0] + t[0], s[1] + t[1], sx, sx_low, sy, sy_low, sxx, sxx_low, syy, syy_low, sxy, sxy_low,
-            min(s[12], t[12]), max(s[13], t[13]), min(s[14], t[14]), max(s[15], t[15]))
+    if t[0] == 0.0:
+        return (s[0], s[1] + t[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12], s[13],
+                s[14], s[15], s[16], s[17])
+    if s[0] == 0.0:
+        return (t[0], s[1] + t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11], t[12], t[13],
+                t[14], t[15], t[16], t[17])
+    # Distances of `t` from the first pair of `s`: each product is with one factor that has moved, and one that has not.
+    by_x, by_x_low = two_sum(t[2], -s[2])
+    by_y, by_y_low = two_sum(t[3], -s[3])
+    x, x_low = with_product(t[4], t[5], t[0], 0.0, by_x, by_x_low)
+    y, y_low = with_product(t[6], t[7], t[0], 0.0, by_y, by_y_low)
+    xx, xx_low = with_product(t[8], t[9], t[4], t[5], by_x, by_x_low)
+    xx, xx_low = with_product(xx, xx_low, x, x_low, by_x, by_x_low)
+    yy, yy_low = with_product(t[10], t[11], t[6], t[7], by_y, by_y_low)
+    yy, yy_low = with_product(yy, yy_low, y, y_low, by_y, by_y_low)
+    xy, xy_low = with_product(t[12], t[13], t[6], t[7], by_x, by_x_low)
+    xy, xy_low = with_product(xy, xy_low, x, x_low, by_y, by_y_low)
+    x, x_low = added(s[4], s[5], x, x_low)
+    y, y_low = added(s[6], s[7], y, y_low)
+    xx, xx_low = added(s[8], s[9], xx, xx_low)
+    yy, yy_low = added(s[10], s[11], yy, yy_low)
+    xy, xy_low = added(s[12], s[13], xy, xy_low)
+    return (s[0] + t[0], s[1] + t[1], s[2], s[3], x, x_low, y, y_low, xx, xx_low, yy, yy_low, xy, xy_low,
+            min(s[14], t[14]), max(s[15], t[15]), min(s[16], t[16]), max(s[17], t[17]))
 
 
 def together(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any, rows: Any) -> Any:
@@ -79,34 +105,49 @@ def together(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any, rows: 
     return found + off
 
 
+def products(s: Any) -> Any:
+    """Sum of products of the distances from the means."""
+    return together(s[12], s[13], s[4], s[5], s[6], s[7], s[0])
+
+
 def sample_covariance(s: Any) -> Any:
-    if s[0] < 2.0:
+    if s[0] + s[1] < 2.0:
         return None
     if s[1] > 0.0:
         return math.nan
-    return together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]) / (s[0] - 1.0)
+    return products(s) / (s[0] - 1.0)
 
 
 def population_covariance(s: Any) -> Any:
-    if s[0] < 1.0:
+    if s[0] + s[1] < 1.0:
         return None
     if s[1] > 0.0:
         return math.nan
-    return together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]) / s[0]
+    return products(s) / s[0]
 
 
 def distances(s: Any) -> Any:
-    """Sums of squares of the distances from the means, and of their products: of x, of y, of both."""
-    return (together(s[6], s[7], s[2], s[3], s[2], s[3], s[0]), together(s[8], s[9], s[4], s[5], s[4], s[5], s[0]),
-            together(s[10], s[11], s[2], s[3], s[4], s[5], s[0]))
+    """Sums of squares of the distances from the means, and of their products: of x, of y, of both.
+
+    NaN where squares are so small or so large that their rounding errors are no floats.
+    """
+    xx = together(s[8], s[9], s[4], s[5], s[4], s[5], s[0])
+    yy = together(s[10], s[11], s[6], s[7], s[6], s[7], s[0])
+    if s[14] < s[15] and not _SMALLEST_SQUARES < xx < _LARGEST_SQUARES:
+        xx = math.nan
+    if s[16] < s[17] and not _SMALLEST_SQUARES < yy < _LARGEST_SQUARES:
+        yy = math.nan
+    return xx, yy, products(s)
 
 
 def correlation(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
-    if not s[12] < s[13] or not s[14] < s[15]:
+    if not s[14] < s[15] or not s[16] < s[17]:
         return None
     xx, yy, xy = distances(s)
+    if not (xx > 0.0 and yy > 0.0):
+        return math.nan
     return max(-1.0, min(1.0, xy / (math.sqrt(xx) * math.sqrt(yy))))
 
 
@@ -114,29 +155,42 @@ def regression_slope(s: Any) -> Any:
     """Of the first value by the second one."""
     if s[1] > 0.0:
         return math.nan
-    if not s[14] < s[15]:
+    if not s[16] < s[17]:
         return None
-    _, yy, xy = distances(s)
+    xx, yy, xy = distances(s)
+    if not (xx >= 0.0 and yy > 0.0):
+        return math.nan
     return xy / yy
 
 
 def regression_intercept(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
-    if not s[14] < s[15]:
+    if not s[16] < s[17]:
         return None
-    _, yy, xy = distances(s)
-    return ((s[2] + s[3]) - xy / yy * (s[4] + s[5])) / s[0]
+    xx, yy, xy = distances(s)
+    if not (xx >= 0.0 and yy > 0.0):
+        return math.nan
+    slope = xy / yy
+    x, x_low = divided(s[4], s[5], s[0])
+    y, y_low = divided(s[6], s[7], s[0])
+    x, x_low = added(x, x_low, s[2], 0.0)
+    y, y_low = added(y, y_low, s[3], 0.0)
+    at_mean, at_mean_low = times(slope, 0.0, y, y_low)
+    found, off = added(x, x_low, -at_mean, -at_mean_low)
+    return found + off
 
 
 def determination(s: Any) -> Any:
     if s[1] > 0.0:
         return math.nan
-    if not s[14] < s[15]:
+    if not s[16] < s[17]:
         return None
-    if not s[12] < s[13]:
+    if not s[14] < s[15]:
         return 1.0
     xx, yy, xy = distances(s)
+    if not (xx > 0.0 and yy > 0.0):
+        return math.nan
     return min(1.0, xy / xx * (xy / yy))
 
 
@@ -184,11 +238,6 @@ def counted_from(since: Any, t: Any) -> Any:
     s3, s3_low = with_product(s3, s3_low, s2, s2_low, by, low)
     s4, s4_low = with_product(s4, s4_low, s3, s3_low, by, low)
     return s1, s1_low, s2, s2_low, s3, s3_low, s4, s4_low
-
-
-def with_product(high: Any, low: Any, x: Any, x_low: Any, y: Any, y_low: Any) -> Any:
-    product, rest = times(x, x_low, y, y_low)
-    return added(high, low, product, rest)
 
 
 def about_mean(s: Any) -> Any:

@@ -40,7 +40,8 @@ class SortedRuns:
         rows = _CHUNKS_AT_FIRST * primitive.CHUNK
         self.times, self.numbers = np.empty(rows, np.int64), np.empty(rows, np.int64)
         self.after, self.free = np.zeros(_CHUNKS_AT_FIRST, np.int64), np.arange(_CHUNKS_AT_FIRST)
-        self.runs, self.tails = np.zeros(primitive.COLUMNS * _RUNS_AT_FIRST, np.int64), np.zeros(_RUNS_AT_FIRST, np.int64)
+        self.runs = np.zeros(primitive.COLUMNS * _RUNS_AT_FIRST, np.int64)
+        self.tails = np.zeros(_RUNS_AT_FIRST, np.int64)
         self.scalars = np.zeros(4, np.int64)
         self.scalars[primitive.FREE] = _CHUNKS_AT_FIRST
         self.blocks: list[Piece] = []

@@ -206,7 +206,7 @@ class _Calls:
         if function is None or function.direct is None or type(expr.args[0]) is Lit:
             raise _NotDirectError
         parts = [self._part(arg) for arg in expr.args]
-        if any(part.constant for part in parts):
+        if any(part.constant or function.takes_int64(argument, part.type) for argument, part in enumerate(parts)):
             raise _NotDirectError
         type_ = call_type(expr, [(arg, part.type) for arg, part in zip(expr.args, parts, strict=True)])
         dtype = numpy_type(type_)

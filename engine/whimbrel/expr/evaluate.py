@@ -55,6 +55,7 @@ from whimbrel.expr.value import (
     from_arrow,
     from_column,
     from_scalar,
+    integers,
     known,
 )
 
@@ -336,6 +337,8 @@ def _by_table(expr: Call, scope: Scope) -> Value:
     result = known(expr, ("called", *(value.type for value in values)),
                    lambda: call_type(expr, list(map(_typed, expr.args, values))))
     function = FUNCTION_TABLE[expr.function]
+    values = [Value(pa.int64(), integers(value, scope, expr), value.valid)
+              if function.takes_int64(argument, value.type) else value for argument, value in enumerate(values)]
     if function.direct is not None and all(value.fixed for value in values):
         made = function.of_numbers([value.data for value in values], expr.options)
         valid = reduce(operator.and_, (value.valid for value in values))

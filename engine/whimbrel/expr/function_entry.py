@@ -87,6 +87,10 @@ class Function:
         """What an argument is, counted from 0."""
         return self.takes if isinstance(self.takes, str) else self.takes[argument]
 
+    def takes_int64(self, argument: int, type_: pa.DataType) -> bool:
+        """Whether an argument of a type may be above the integers that it is brought to."""
+        return t.is_uint64(type_) and self.taken(argument) == "an integer"
+
     def type_of(self, name: str, given: Types, options: Sequence[Any], shown: Callable[[], str]) -> pa.DataType:
         """The type of the result; an ExpressionError where an argument does not fit."""
         for argument, type_ in enumerate(given):

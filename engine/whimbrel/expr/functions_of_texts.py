@@ -32,7 +32,8 @@ PARSED: Final = frozenset("aAbBdDeFHhIjmMpRSTyYzf%")
 """Letters that ``str.strptime`` knows after %."""
 
 _FRACTION: Final = r"^(?P<before>.*)\.(?P<digits>[0-9]{1,9})(?P<after>[^.]*)$"
-_STEP: Final = re.compile(r"\.(?P<key>[^.\[\]]+)|\[(?P<place>-?\d+)\]|\[\"(?P<quoted>[^\"]*)\"\]")
+_STEP: Final = re.compile(r'\.(?P<key>[^.\[\]"]+)|\[(?P<place>-?\d+)\]'
+                          r'|(?:\.|(?P<open>\[))"(?P<quoted>[^"]*)"(?(open)\])')
 
 
 def _whole(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +41,20 @@ def _whole(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _count_matches(texts: Any, pattern: str, regex: bool) -> Any:
-    return _whole(pc.count_substring_regex if regex else pc.count_substring)(texts, pattern)
+    if not regex and pattern:
+        return pc.count_substring(texts, pattern).cast(_INT)
+    if regex and not _matches_nothing(pattern):
+        return pc.count_substring_regex(texts, pattern).cast(_INT)
+    # Arrow counts a match of nothing at each byte. Replacing finds it at each character: one letter for each match.
+    marked, without = (pc.utf8_length(pc.replace_substring_regex(texts, pattern, by)) for by in ("x", ""))
+    return pc.subtract(marked, without).cast(_INT)
+
+
+def _matches_nothing(pattern: str) -> bool:
+    """Whether a match can be empty, as of ``x*``: then it is found, and removing it changes nothing."""
+    some = pa.array(["", "a", " "])
+    found = pc.match_substring_regex(some, pattern)
+    return bool(pc.any(pc.and_(found, pc.equal(pc.replace_substring_regex(some, pattern, ""), some))).as_py())
 
 
 def to_integers(texts: Any) -> Any:
@@ -168,7 +182,7 @@ class _Digits(str):
 
 
 def json_steps(path: str) -> tuple[str | int, ...] | None:
-    """Keys and places of a path such as ``$.a[0].b``; None for anything else."""
+    """Keys and places of a path such as ``$.a[0]."b c"``; None for anything else."""
     steps: list[str | int] = []
     place = 1
     while place < len(path):
@@ -193,11 +207,11 @@ def _json_value(text: str, steps: tuple[str | int, ...]) -> str | None:
             if isinstance(found, str) or (isinstance(found, list) != isinstance(step, int)):
                 return None
             found = found[step]
+        if found is None or isinstance(found, str):
+            return found
+        return json.dumps(_as_numbers(found), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    if found is None or isinstance(found, str):
-        return found
-    return json.dumps(_as_numbers(found), ensure_ascii=False, separators=(",", ":"))
 
 
 def _as_numbers(value: Any) -> Any:

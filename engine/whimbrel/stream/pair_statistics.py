@@ -42,7 +42,8 @@ OWN_FUNCTIONS: Final = (_CORR, _COV[True], _SLOPE, _INTERCEPT, _R2, _SKEW, _KURT
 def corr(x: Value, y: Value) -> UserAggregate:
     """Correlation of two values, of Pearson.
 
-    A row counts if neither value is null. The result is null where one of them is constant.
+    A row counts if neither value is null. The result is null where one of them is constant. It is NaN where the squares
+    of the distances from a mean add up to less than 1e-260 or more than 1e300. Means far from zero cost no digits.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def cov(x: Value, y: Value, *, sample: bool = True) -> UserAggregate:
 def slope(y: Value, x: Value) -> UserAggregate:
     """Slope of the line through pairs, by least squares.
 
-    A row counts if neither value is null. The result is null where `x` is constant.
+    A row counts if neither value is null. The result is null where `x` is constant, and NaN where :func:`corr` is.
 
     Examples
     --------

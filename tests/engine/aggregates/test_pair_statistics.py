@@ -113,6 +113,32 @@ def test_what_is_no_number_gives_no_number_and_integers_are_exact() -> None:
     assert found([2**52, 2**52 + 1], [1, 3])["cov"] == 1.0
 
 
+def test_a_mean_far_from_zero_costs_no_digits_in_one_part_or_in_several() -> None:
+    k = np.arange(20)
+    x, y = 1e15 + k, (k * 7919 % 13) / 3 - 1
+    row = found(x, y)
+    assert row["corr"] == pytest.approx(np.corrcoef(k, y)[0, 1], rel=1e-14)
+    assert row["r2"] == pytest.approx(np.corrcoef(k, y)[0, 1] ** 2, rel=1e-14)
+    panes = wb.from_arrow({"at": k, "x": x, "y": y}, time="at").hopping_window(10, 5).aggregate(c=wb.corr(col.x, col.y))
+    assert panes.collect()["c"][2].as_py() == pytest.approx(np.corrcoef(k[5:15], y[5:15])[0, 1], rel=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-162, 1e150, 1e200])
+def test_squares_without_their_digits_are_no_numbers(size: float) -> None:
+    row = found([size, 2 * size, 3 * size], [1.0, 2.0, 4.0])
+    assert all(math.isnan(row[name]) for name in ("corr", "slope", "intercept", "r2"))
+    assert row["cov"] == pytest.approx(1.5 * size)
+
+
+@pytest.mark.parametrize("size", [1e-120, 1e140])
+def test_small_and_large_pairs(size: float) -> None:
+    assert found([size, 2 * size, 3 * size], [1.0, 2.0, 4.0])["corr"] == pytest.approx(0.9819805060619657)
+
+
+def test_pairs_of_equal_values_have_no_covariance() -> None:
+    assert found([0.1] * 7, [0.1] * 7)["cov"] == 0.0
+
+
 def test_windows_that_slide_and_groups() -> None:
     draw = np.random.default_rng(7)
     x, y, k = draw.normal(size=300), draw.normal(size=300), draw.integers(0, 3, 300)

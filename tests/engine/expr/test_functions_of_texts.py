@@ -89,11 +89,23 @@ def test_json() -> None:
              '"s"']
     of = batch(s=texts)
     for path, wanted in (("$.a[0]", ["1.50"]), ("$.a[1].b", ["x"]), ("$.n", [None]), ("$.t", ["true"]), ("$.a[-1]", [
-            '{"b":"x"}']), ('$["c d"]', ["12345678901234567890"]), ("$.a[9]", [None]), ("$.a.b", [None])):
+            '{"b":"x"}']), ('$["c d"]', ["12345678901234567890"]), ("$.a[9]", [None]), (
+                '$."c d"', ["12345678901234567890"]), ("$.a.b", [None])):
         assert values(col.s.str.json_extract(path), of)[:1] == wanted, path
     assert values(col.s.str.json_extract("$[0]"), of)[1:] == ["1", None, None, None, None]
     assert values(col.s.str.json_extract("$"), of)[4:] == ["7", "s"]
     assert json.loads(values(col.s.str.json_extract("$.a"), of)[0]) == [1.5, {"b": "x"}]
+    large = batch(s=['{"f":1e400}'])
+    assert values(col.s.str.json_extract("$.f"), large) + values(col.s.str.json_extract("$"), large) == ["1e400", None]
+    with pytest.raises(ExpressionError, match="not a path of JSON"):
+        values(col.s.str.json_extract('$.a"b"'), of)
+
+
+@pytest.mark.parametrize(("text", "regex", "wanted"), [
+    ("", False, [2, 1, 4]), ("x*", True, [2, 1, 3]), ("(x|)", True, [2, 1, 3]), (r"\bx*", True, [0, 0, 2]),
+    ("x", True, [0, 0, 1])])
+def test_matches_of_nothing_are_between_characters(text: str, regex: bool, wanted: list[int]) -> None:
+    assert values(col.s.str.count_matches(text, regex=regex), batch(s=["é", "", "axb"])) == wanted
 
 
 def test_joined_texts_and_the_first_value() -> None:
@@ -118,6 +130,16 @@ def test_bits_are_those_of_python() -> None:
     assert values(col.x.shift_left(2), of) == [20, -4, 0, None, 0]
     assert values(col.y.mod(2), of) == [1, 1, 0, 1, 1]
     assert values(col.y.pow(2), of) == [9, 3969, 4096, 1, 1]
+
+
+@pytest.mark.parametrize("expr", [col.u.shift_right(1), col.u.bitwise_and(col.u), col.u.bitwise_not()])
+def test_bits_of_an_integer_above_int64_are_an_overflow(expr: wb.Expr) -> None:
+    assert values(expr, batch(u=pa.array([2], pa.uint64()))) == values(expr, batch(u=[2]))
+    with pytest.raises(WhimbrelError, match="18446744073709551615 is above the largest int64"):
+        values(expr, batch(u=pa.array([2**64 - 1], pa.uint64())))
+    log = wb.from_arrow({"at": [0], "u": pa.array([2**64 - 1], pa.uint64())}, time="at")
+    with pytest.raises(WhimbrelError, match="above the largest int64"):
+        log.where(expr > 0).collect()
 
 
 def test_hashes_never_change() -> None:
