@@ -219,7 +219,7 @@ def test_the_weight_of_a_row_follows_from_its_period_and_the_one_before() -> Non
     near, far = rng.integers(-60, 60, 300), rng.integers(-10**6, 10**6, 40)
     for times in (np.sort(near), np.sort(np.concatenate([near, far])), np.sort(far)):
         kernel = WeightedSampleKernel(WeightedSample(rows=3, per_ticks=10, seed=0), made().node.schema)
-        found = np.concatenate([kernel._weights(part) for part in np.array_split(times, 7)])
+        found = np.concatenate([np.repeat(*kernel._weights(part)) for part in np.array_split(times, 7)])
         seen: dict[int, int] = {}
         wanted = []
         for at in times.tolist():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -9,11 +11,14 @@ import pyarrow as pa
 from whimbrel.aggregates.count import Count
 from whimbrel.aggregates.mean import Mean
 from whimbrel.aggregates.sum import Sum
+from whimbrel.batch import Batch, Field, Schema
 from whimbrel.errors import PlanError
-from whimbrel.expr import Col, Expr, When, type_of, when
+from whimbrel.expr import Col, Expr, When, evaluate, type_of, when
 from whimbrel.expr.build import greatest
+from whimbrel.expr.columns import children, with_children
+from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators import Fill, GroupAggregate, HoppingWindow, Results, Select, Where
-from whimbrel.plan import Aggregate, Node, Operator, Source
+from whimbrel.plan import Aggregate, Node, Operator, Source, structure
 from whimbrel.run.desk.shedding.shed import Shed
 from whimbrel.run.desk.shedding.weighted_sample import WEIGHT, WeightedSample
 
@@ -68,8 +73,56 @@ class Estimates(Select):
 
     confidence: float
 
+    def kernel(self, *upstream: Schema) -> Kernel:
+        return EstimatesKernel([expr for _, expr in self.columns], self.schema(*upstream))
+
     def show(self) -> str:
         return f"estimates with bounds of {self.confidence:.4g}: {', '.join(name for name, _ in self.columns)}"
+
+
+class EstimatesKernel(Stateless):
+    """Evaluates columns, and once what they have in common. Windows of few groups cost as much as there are parts."""
+
+    def __init__(self, columns: Sequence[Expr], schema: Schema) -> None:
+        self.schema = schema
+        self.common, self.exprs = _with_common_parts(columns)
+
+    def apply(self, batch: Batch) -> Batch:
+        for name, expr in self.common:
+            column = evaluate(expr, batch)
+            schema = replace(batch.schema, fields=(*batch.schema.fields, Field(name, column.type)))
+            batch = batch.computed(schema, (*batch.columns, column))
+        return batch.computed(self.schema, tuple([evaluate(expr, batch, self.storage) for expr in self.exprs]))
+
+
+def _with_common_parts(columns: Sequence[Expr]) -> tuple[list[tuple[str, Expr]], list[Expr]]:
+    """What columns have in common, by name and in the order of computation; and the columns over it."""
+    uses = Counter[Hashable]()
+    names: dict[Hashable, Col] = {}
+    common: list[tuple[str, Expr]] = []
+
+    def count(expr: Expr) -> None:
+        if parts := children(expr):
+            uses[structure(expr)] += 1
+            if uses[structure(expr)] == 1:
+                for part in parts:
+                    count(part)
+
+    def over_common(expr: Expr) -> Expr:
+        if not (parts := children(expr)):
+            return expr
+        key = structure(expr)
+        if key not in names:
+            expr = with_children(expr, tuple(map(over_common, parts)))
+            if uses[key] == 1:
+                return expr
+            names[key] = Col(f"common.{len(common)}")
+            common.append((names[key].name, expr))
+        return names[key]
+
+    for column in columns:
+        count(column)
+    return common, [over_common(column) for column in columns]
 
 
 def _why_not(chain: list[Node], first: int) -> str | None:

@@ -18,6 +18,9 @@ from whimbrel.run.metrics import moment
 
 Array = np.ndarray[Any, Any]
 
+_UNIT = 1 << 36
+"""Of the line on which rows have lengths. Batches have no effect on sums of integers."""
+
 WEIGHT: Final = "shed.weight"
 """The column with the number of rows that a row stands for."""
 
@@ -41,9 +44,12 @@ class WeightedSample(Operator):
 
     Notes
     -----
-    The probability of a row follows from its number in its period and from the size of the period before. The choice is
-    a hash of its number. Both are state, so neither batches nor restarts change them.
-    Shapes: at most as many rows out as in. State: counts of rows.
+    The probability p of a row follows from its number in its period and from the size of the period before. Rows have
+    lengths of -log(1 - p) on a line, as integers, and those are kept on which a point of a Poisson process falls. Above
+    one half, the lengths are -log(p), and those are dropped. The random numbers are hashes of their places in the
+    sequence. So a row that is dropped costs nothing, and neither batches nor restarts change the choice.
+    Shapes: at most as many rows out as in. State: counts of rows, and the distance to the next point.
+    Source: Devroye, Non-Uniform Random Variate Generation (1986), section VI.1.
     """
 
     rows: int
@@ -85,6 +91,8 @@ class WeightedSampleKernel(Kernel):
         Starts of the first and the last dropped row.
     period, rows_in_period, rows_before : int
         The newest period, its rows so far, and the rows of the period before it.
+    points, to_next : int
+        Number of points so far, and how far the next one is.
     """
 
     def __init__(self, op: WeightedSample, out_schema: Schema) -> None:
@@ -94,10 +102,11 @@ class WeightedSampleKernel(Kernel):
         self.first: int | None = None
         self.last: int | None = None
         self.period = self.rows_in_period = self.rows_before = 0
+        self.points, self.to_next = 1, int(self._distances(0, 1)[0])
 
     def state_parts(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("watermark", "kept", "dropped", "first", "last", "period",
-                                                       "rows_in_period", "rows_before")}
+                                                       "rows_in_period", "rows_before", "points", "to_next")}
 
     @property
     def shed(self) -> ShedRows:
@@ -109,26 +118,64 @@ class WeightedSampleKernel(Kernel):
         batch = batch.compact()
         if not len(batch):
             return []
-        weights = self._weights(batch.sync)
-        number = np.arange(self.kept + self.dropped, self.kept + self.dropped + len(batch), dtype=np.uint64)
-        kept = (mix_bits(number ^ self.key) >> np.uint64(11)).astype(np.float64) * 2.0**-53 * weights < 1.0
-        if not kept.all():
-            lost = batch.sync[~kept]
-            self.first = int(lost[0]) if self.first is None else self.first
-            self.last = int(lost[-1])
-            self.dropped += len(lost)
-            batch, weights = batch.only(kept), weights[kept]
+        weights, sizes = self._weights(batch.sync)
+        if not (weights > 1.0).any():
+            weights = np.ones(len(batch))
+        else:
+            sync, kept, weights = batch.sync, *self._chosen(weights, sizes)
+            if len(kept) < len(batch):
+                first, last = _first_missing(kept), len(batch) - 1 - _first_missing(len(batch) - 1 - kept[::-1])
+                self.first = int(sync[first]) if self.first is None else self.first
+                self.last = int(sync[last])
+                self.dropped += len(batch) - len(kept)
+                batch = batch.take(kept)
         self.kept += len(batch)
         if not len(batch):
             return []
         return [batch.having(schema=self.out_schema, columns=(*batch.columns, Column(pa.float64(), weights)))]
 
+    def _chosen(self, weights: Array, sizes: Array) -> tuple[Array, Array]:
+        """The rows that are kept, by position, and their weights; of runs of rows of one weight."""
+        mostly = weights < 2.0  # there, points are on the rows that are dropped
+        with np.errstate(divide="ignore"):
+            lengths = np.where(mostly, np.log(weights), -np.log1p(-1.0 / weights))
+        lengths = np.rint(lengths * _UNIT).astype(np.int64)
+        ends, begins = np.cumsum(lengths * sizes), np.cumsum(sizes) - sizes
+        points = self._points(int(ends[-1]))
+        run = np.searchsorted(ends, points)
+        rows = begins[run] + (points - (ends - lengths * sizes)[run] - 1) // lengths[run]
+        single = np.diff(rows, prepend=-1) > 0
+        rows, run = rows[single], run[single]
+        if not mostly.any():
+            return rows, weights[run]
+        kept = np.repeat(mostly, sizes)
+        kept[rows] = ~kept[rows]
+        return np.flatnonzero(kept), np.repeat(weights, sizes)[kept]
+
+    def _points(self, end: int) -> Array:
+        """The points up to the end of a line; the next one becomes state."""
+        found = [np.array([self.to_next])]
+        while found[-1][-1] <= end:
+            count = (end - int(found[-1][-1])) // _UNIT + 16
+            found.append(found[-1][-1] + np.cumsum(self._distances(self.points, count)))
+            self.points += count
+        points = np.concatenate(found)
+        used = int(np.searchsorted(points, end, side="right"))
+        self.points -= len(points) - used - 1
+        self.to_next = int(points[used]) - end
+        return points[:used]
+
+    def _distances(self, first: int, count: int) -> Array:
+        """Distances between points: exponential, in whole units."""
+        uniform = (mix_bits(np.arange(first, first + count, dtype=np.uint64) ^ self.key) >> np.uint64(11)) + 1.0
+        return np.ceil(-np.log(uniform * 2.0**-53) * _UNIT).astype(np.int64)
+
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         self.watermark = watermark
         return []
 
-    def _weights(self, sync: Array) -> Array:
-        """The inverse of the probability of each row."""
+    def _weights(self, sync: Array) -> tuple[Array, Array]:
+        """The inverse of the probability, of runs of rows that have the same; and the number of rows in each."""
         periods, begins = self._periods(sync)
         sizes = np.diff(begins, append=len(sync))
         counts = sizes.copy()
@@ -136,13 +183,17 @@ class WeightedSampleKernel(Kernel):
             before, counts[0] = self.rows_before, sizes[0] + self.rows_in_period
         else:
             before = self.rows_in_period if periods[0] == self.period + 1 else 0
-        known = counts[0] - sizes[0]
         of_before = np.concatenate([[before], np.where(np.diff(periods) == 1, counts[:-1], 0)])
-        number = np.arange(1, len(sync) + 1)
-        number[: sizes[0]] += known
-        number[sizes[0] :] -= np.repeat(begins[1:], sizes[1:])
         self.period, self.rows_in_period, self.rows_before = int(periods[-1]), int(counts[-1]), int(of_before[-1])
-        return np.maximum(number, np.repeat(np.maximum(of_before, self.rows), sizes)) / self.rows
+        known = np.maximum(of_before, self.rows)
+        more = np.minimum(np.maximum(counts - known, 0), sizes)  # rows beyond what was known have weights of their own
+        runs = more + 1
+        last = np.cumsum(runs)
+        weights = np.repeat(counts - runs + 1, runs) + np.arange(int(last[-1])) - np.repeat(last - runs, runs)
+        weights[last - runs] = known
+        rows = np.ones(len(weights), np.int64)
+        rows[last - runs] = sizes - more
+        return weights / self.rows, rows
 
     def _periods(self, sync: Array) -> tuple[Array, Array]:
         """The periods of rows in order, and the first row of each."""
@@ -153,3 +204,8 @@ class WeightedSampleKernel(Kernel):
         periods = sync // self.per_ticks
         begins = np.concatenate([[0], np.flatnonzero(np.diff(periods)) + 1])
         return periods[begins], begins
+
+
+def _first_missing(rows: Array) -> int:
+    """The first number that is not among increasing ones."""
+    return int(np.searchsorted(rows - np.arange(len(rows)), 1))
