@@ -19,6 +19,7 @@ import whimbrel as wb
 from bench.compare import Row, compare
 from bench.figure import Figure
 from bench.flushes import flushes
+from bench.sheds import sheds
 from bench.sides import Ours
 from whimbrel import col
 from whimbrel.batch import Batch, Column, Field, Schema
@@ -50,6 +51,7 @@ def run(*, quick: bool) -> Iterator[Row | Figure]:
             yield from compare("N two levels", f"{name}{how}", rows, Ours(lambda log=log: _query(log, 0), _collected),
                                {"plan without": Ours(lambda log=log: _query(log, 2 * rows), _collected)}, _same)
     yield from flushes(FLUSHED_ROWS // 4 if quick else FLUSHED_ROWS)
+    yield from sheds(rows // 2)
 
 
 def _query(log: pa.Table, min_rows: int) -> wb.Stream:

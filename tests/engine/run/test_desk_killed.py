@@ -35,6 +35,9 @@ LIMITED = (
 )
 PAIRS = len(SHAPES) + len(LIMITED)
 """It exceeds its budget."""
+SHEDS = PAIRS + 1
+"""It drops rows."""
+RULE = wb.Shed(20, per=100)
 
 
 def query(events: wb.Stream, number: int, constant: int, limit: Any) -> wb.Stream:
@@ -42,6 +45,8 @@ def query(events: wb.Stream, number: int, constant: int, limit: Any) -> wb.Strea
         return SHAPES[number](events, constant)
     if number < PAIRS:
         return LIMITED[number - len(SHAPES)](events, constant, limit)
+    if number == SHEDS:
+        return events.where(col.x > limit).tumbling_window(100).group_by("k").aggregate(n=wb.count(), s=wb.sum(col.x))
     wide = events.set_duration(1_000)
     return wide.join(wide.where(col.x > constant), on="k")
 
@@ -112,7 +117,7 @@ class Program:
         sink = {"": lambda _: None, "lines": Lines, "parquet": wb.sinks.parquet}[asked.sink](self.sink(asked))
         budget = wb.Budget(rows=200 if asked.number == PAIRS else 10**6) if asked.budget else None
         plan = query(events, asked.number, asked.constant, wb.parameter("limit", LIMIT))
-        added = desk.add(asked.name, plan, budget=budget, sink=sink)
+        added = desk.add(asked.name, plan, budget=budget, sink=sink, overload=RULE if asked.number == SHEDS else None)
         changes = self.changes(desk, asked)
         if asked.added:
             assert added.since.get("events") == asked.begun, asked
@@ -145,7 +150,7 @@ def live(folder: Path, queries: int, seed: int) -> None:
                 desk.run(rows=choose.randrange(1, 120))
             case "add" if len(program.asked) < queries:
                 for _ in range(max(1, queries // 8)):
-                    asked = Asked(f"q{len(program.asked)}", choose.randrange(PAIRS + 1), choose.randrange(-20, 20),
+                    asked = Asked(f"q{len(program.asked)}", choose.randrange(SHEDS + 1), choose.randrange(-20, 20),
                                   choose.choice(["", "lines", "lines", "parquet"] if queries <= 100 else
                                                 ["", "lines"]), choose.random() < 0.2)
                     asked.budget |= asked.number == PAIRS
@@ -179,7 +184,13 @@ def alone(columns: dict[str, Any], asked: Asked) -> Rows:
     limit = wb.lit(LIMIT)
     for at, value in asked.changes:
         limit = wb.when(wb.start_time() >= at).then(value).otherwise(limit)
-    return rows_of(query(events, asked.number, asked.constant, limit).collect())
+    wanted = query(events, asked.number, asked.constant, limit)
+    if asked.number != SHEDS:
+        return rows_of(wanted.collect())
+    desk = wb.desk(events)
+    desk.add("alone", wanted, overload=RULE)
+    desk.run()
+    return rows_of(desk["alone"].table)
 
 
 def in_sink(program: Program, asked: Asked) -> Rows:

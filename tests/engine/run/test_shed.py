@@ -141,9 +141,9 @@ def test_nulls_are_not_counted_and_floats_that_are_not_numbers_stay() -> None:
     assert b["m"] == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize("size", [1, 7, 64])
-def test_batches_and_copies_do_not_change_the_sample(size: int) -> None:
-    op = WeightedSample(rows=5, per_ticks=10, seed=4)
+@pytest.mark.parametrize(("size", "rows"), [(1, 5), (7, 5), (64, 5), (7, 12), (64, 17)])
+def test_batches_and_copies_do_not_change_the_sample(size: int, rows: int) -> None:
+    op = WeightedSample(rows=rows, per_ticks=10, seed=4)
     node = made().node
     sync = np.sort(np.random.default_rng(1).integers(-100, 200, 500))
     whole = Batch(node.schema.select(()), sync, 1, ())
@@ -161,7 +161,8 @@ def test_batches_and_copies_do_not_change_the_sample(size: int) -> None:
     assert len(expected) + kernel.state_parts()["dropped"] == 500
 
 
-def test_a_restart_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_restart_changes_nothing(killed: bool, tmp_path: Path) -> None:
     events = made()
 
     rule = wb.Shed(24, per=100)
@@ -179,7 +180,12 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
         settled = desk["a"].answer.settled().to_pylist()
         assert sorted(map(str, settled)) == sorted(map(str, expected["a"].table.to_pylist()[before : desk["a"].rows]))
         before = desk["a"].rows
-        desk.stop()
+        if killed and rows is not None:
+            desk._loop.saved.write(desk._loop.session)  # type: ignore[union-attr]
+            desk.run(rows=100)
+            desk._loop.abandon()
+        else:
+            desk.stop()
     assert before == expected["a"].rows
     assert desk.cost.queries[0].shed == expected.cost.queries[0].shed
 

@@ -32,10 +32,10 @@ class Shed:
 
     Notes
     -----
-    Row i of a period is kept with probability ``rows / max(rows, i, rows of the period before)``. Choices are hashes of
-    the row number, so that a restart or a replay keeps the same rows. Estimates are unbiased but for the means, which
-    are ratios. Intervals assume normal errors; those of counts are score intervals. Groups of which no row is kept are
-    missing.
+    Row i of a period is kept with probability ``rows / max(rows, i, rows of the period before)``. Choices follow from
+    the seed and the rows before, so that a restart or a replay keeps the same rows. Estimates are unbiased but for the
+    means, which are ratios. Intervals assume normal errors; those of counts are score intervals. Groups of which no row
+    is kept are missing.
     Source: Horvitz and Thompson 1952; Tatbul et al., Load Shedding in a Data Stream Manager (VLDB 2003).
 
     Examples
@@ -49,8 +49,8 @@ class Shed:
     >>> desk.run()
     >>> desk["sizes"].table.select(["n", "n_low", "n_high"]).to_pandas().round()
          n  n_low  n_high
-    0  483  445.0   524.0
-    1  514  471.0   560.0
+    0  477  439.0   518.0
+    1  484  443.0   529.0
     """
 
     rows: int
