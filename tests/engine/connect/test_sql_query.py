@@ -74,7 +74,7 @@ def test_what_a_database_does_not_accept_is_named(address: str) -> None:
 
 
 def test_connections_are_checked_and_show_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    for connection in ("oracle://ann:sEcReT@host/x", "sqlite://", 5):
+    for connection in ("oracle://ann:sEcReT@host/x", "ann:sEcReT@host/x", "sqlite://", 5):
         with pytest.raises(SourceError, match="connection must be") as caught:
             wb.from_sql(QUERY, connection, time="t")
         assert "sEcReT" not in str(caught.value)
@@ -112,6 +112,21 @@ def test_types_that_change_within_a_column_of_sqlite_are_named(
     assert (order or cast) in caught.value.hint
     changed = wb.from_sql(f"SELECT t, {cast} AS v FROM {mixed}{order}", f"sqlite:///{file}", time="t").collect()
     assert changed["v"][-1].as_py() == value
+
+
+@pytest.mark.parametrize("other", ["abc", b"abc"])
+def test_numbers_among_texts_of_sqlite_keep_their_digits(other: str | bytes, tmp_path: Path) -> None:
+    """The driver writes 1.23456789012345 as 1.234568e+00."""
+    with sqlite3.connect(file := tmp_path / "log.db") as database:
+        database.execute("CREATE TABLE log (t INTEGER, v, s)")
+        database.executemany("INSERT INTO log VALUES (?, ?, ?)", [
+            (1, 1.23456789012345, "1.234568e+00"), (2, other, "x"), (3, 12345678.9, None)])
+    with pytest.raises(SourceError, match="Column 'v' has values of several types: real and others") as caught:
+        wb.from_sql("SELECT t, v FROM log;", f"sqlite:///{file}", time="t").collect()
+    assert caught.value.hint == "Use CAST(v AS TEXT) AS v in the query."
+    texts = wb.from_sql("SELECT t, CAST(v AS TEXT) AS v, s FROM log", f"sqlite:///{file}", time="t").collect()
+    assert texts["v"].to_pylist() == ["1.23456789012345", "abc", "12345678.9"]
+    assert texts["s"].to_pylist() == ["1.234568e+00", "x", None]
 
 
 @pytest.mark.parametrize("scheme", ("sqlite", "duckdb"))

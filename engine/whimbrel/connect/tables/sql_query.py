@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.addresses import shown_address, without_secrets
@@ -23,6 +24,7 @@ _DRIVERS = {"sqlite": ("adbc_driver_sqlite", "adbc"), "postgresql": ("adbc_drive
             "postgres": ("adbc_driver_postgresql", "adbc"), "duckdb": ("adbc_driver_duckdb", "frames")}
 _FEW_ROWS = 65_536
 _MIXED = re.compile(r"\[SQLite\] Type mismatch in column (\d+): expected (\S+) but got (.+?)\.?$", re.MULTILINE)
+_SHORTENED = r"^-?[0-9]\.[0-9]{6}e[+-][0-9]{2,3}$"
 _SQLITE_TYPES = {"INT64": "integer or null", "DOUBLE": "real", "STRING/BINARY": "text or blob", "BLOB": "blob",
                  "unknown type 1": "integer", "unknown type 2": "real", "unknown type 3": "text"}
 _PLAIN_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -79,6 +81,7 @@ class SqlQuery(ColumnarSource):
             for batch in result:
                 rows = batch.select(columns).slice(min(offset, batch.num_rows))
                 _check_texts(rows, self._where)
+                self._check_shortened(rows)
                 offset -= batch.num_rows - rows.num_rows
                 parts += [rows] if rows.num_rows else []
                 if sum(part.num_rows for part in parts) >= enough:
@@ -86,6 +89,25 @@ class SqlQuery(ColumnarSource):
                     parts, enough = [], _FEW_ROWS
             if parts:
                 yield from pa.Table.from_batches(parts).combine_chunks().to_batches(BATCH_ROWS)
+
+    def _check_shortened(self, rows: pa.RecordBatch) -> None:
+        """The driver of SQLite writes numbers among texts with seven digits."""
+        for name, values in zip(rows.schema.names, rows.columns, strict=True):
+            if not (pa.types.is_string(values.type) or pa.types.is_binary(values.type)):
+                continue
+            if pc.any(pc.match_substring_regex(values, _SHORTENED)).as_py() and self._has_reals(name):
+                shown = _quoted(name)
+                raise SourceError(f"Column {name!r} has values of several types: real and others.", where=self._where,
+                                  hint=f"Use CAST({shown} AS TEXT) AS {shown} in the query.")
+
+    def _has_reals(self, name: str) -> bool:
+        quoted = '"' + name.replace('"', '""') + '"'
+        with self._connected() as connection, connection.cursor() as cursor:
+            if connection.adbc_get_info().get("vendor_name") != "SQLite":
+                return False
+            query = self._query.rstrip().rstrip(";")
+            cursor.execute(f"SELECT 1 FROM ({query}) WHERE typeof({quoted}) = 'real' LIMIT 1")  # noqa: S608 - the user's
+            return cursor.fetchone() is not None
 
     @contextmanager
     def _result(self) -> Iterator[pa.RecordBatchReader]:
@@ -123,7 +145,7 @@ def _connector(connection: Any, where: str) -> Callable[[], Any]:
     scheme, _, rest = connection.partition("://")
     if scheme not in _DRIVERS or not rest:
         raise SourceError(f"connection must begin with sqlite://, duckdb:// or postgresql://, got "
-                          f"{shown_address(connection)!r}.", where=where, hint='Use for example "sqlite:///log.db".')
+                          f"{shown_address(connection).rpartition('@')[2]!r}.", where=where, hint='Use for example "sqlite:///log.db".')
     module, extra = _DRIVERS[scheme]
     try:
         library = import_module(f"{module}.dbapi")
