@@ -147,7 +147,7 @@ def live(folder: Path, queries: int, seed: int) -> None:
         print(did, len(there), flush=True)
         match did:
             case "run":
-                desk.run(rows=choose.randrange(1, 120))
+                desk.run(rows=choose.randrange(1, 120 + queries // 2))
             case "add" if len(program.asked) < queries:
                 for _ in range(max(1, queries // 8)):
                     asked = Asked(f"q{len(program.asked)}", choose.randrange(SHEDS + 1), choose.randrange(-20, 20),
@@ -225,9 +225,9 @@ def kill_some(folder: Path, queries: int, kills: int, seed: int) -> int:
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize(("queries", "kills", "seed"), [(60, 10, 1), (1000, 12, 2)])
+@pytest.mark.parametrize(("queries", "kills", "seed"), [(60, 10, 1), (1000, 6, 2)])
 def test_queries_of_killed_processes_answer_as_alone(queries: int, kills: int, seed: int, tmp_path: Path) -> None:
-    assert kill_some(tmp_path, queries, kills, seed) >= kills // 2
+    assert kill_some(tmp_path, queries, kills, seed) >= kills - 1
     program, (_, columns) = Program(tmp_path), made(7, ROWS, latency=LATENCY)
     found = json.loads((tmp_path / "found.json").read_text())
     assert found.keys() == {name for name, asked in program.asked.items() if not asked.removed}

@@ -24,11 +24,15 @@ _searched = Compiled(primitive.searched_classes)
 _MAX_DIRECT = 1 << 16
 _WORD_BITS = 60
 _EXACT_FLOAT = 2**53
+_COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
+            ">=": np.greater_equal}
 _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def column_of(part: Expr, schema: Schema) -> str | None:
     """The column of which a condition is answered by a search among constants; None if it is no such condition."""
+    if isinstance(part, Binary) and isinstance(part.left, Col) and isinstance(part.right, Lit):  # so are almost all
+        return part.left.name if _suits(part, part.left.name, schema.type_of(part.left.name)) else None
     names = columns_of(part)
     if len(names) != 1:
         return None
@@ -133,12 +137,20 @@ class ColumnClasses(Classes):
             self._of_constant = {value: 2 * place + 1 for place, value in enumerate(self._bounds.tolist())}
             places = 2 * len(self._bounds) + 2
         self._nan: dict[str, bool] = {}
-        truth = np.ones((conditions, places + 1), np.bool_)  # the last place is that of nulls
+        truth = np.ones((places + 1, conditions), np.bool_)  # the last place is that of nulls
+        alone: dict[str, list[tuple[int, int]]] = {}
         for condition, of in parts.items():
+            if len(of) == 1 and (comparison := _comparison(of[0])) is not None:
+                alone.setdefault(comparison[0], []).append((condition, self._of_constant[comparison[1]]))
+                continue
             for part in of:
-                truth[condition, :-1] &= self._places(part, places)
-            truth[condition, -1] = False
-        packed = np.ascontiguousarray(np.packbits(truth, axis=0, bitorder="little").T)
+                truth[:-1, condition] &= self._places(part, places)
+            truth[-1, condition] = False
+        for op, found in alone.items():
+            numbers, at = np.array(found).T
+            truth[:-1, numbers] = self._places_of(op, at, np.arange(places)[:, None])
+            truth[-1, numbers] = False
+        packed = np.packbits(truth, axis=1, bitorder="little")
         rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
         _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
         self._truth = packed[first]
@@ -168,16 +180,11 @@ class ColumnClasses(Classes):
             return found
         comparison = _comparison(part)
         assert comparison is not None
-        op, value = comparison
-        at = self._of_constant[value]
-        if op in ("==", "!="):
-            found[at] = True
-        elif op in ("<", "<="):
-            found[:at + (op == "<=")] = True
-        else:
-            found[at + (op == ">"):] = True
-        if op == "!=":
-            found = ~found
+        return self._places_of(comparison[0], self._of_constant[comparison[1]], np.arange(places))
+
+    def _places_of(self, op: str, at: int | Array, places: Array) -> Array:
+        """In which places comparisons with the constants at such places are true."""
+        found: Array = _COMPARE[op](places, at)
         if not self._text:
             found[-1] = self._of_nan(op)
         return found
