@@ -113,6 +113,27 @@ def test_metrics_count_dead_letters_by_source_and_reason(tmp_path: Path) -> None
     assert dict(status_of("finished", run.metrics, None).facts)["dead letters"].startswith("5: ")
 
 
+def test_names_that_come_late_in_json_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Types are those of the first MiB."""
+    file = tmp_path / "log.jsonl"
+    early = '{"at": 1, "v": [{"a": 1}], "pad": "%s"}\n' % ("x" * 100_000)
+    for late, name in (('{"at": 2, "alarm": 1}', "'alarm'"), ('{"at": 2, "v": [{"a": 1, "b": 2}]}', "'v.b'")):
+        file.write_text(early * 12 + late + "\n" + late)
+        caplog.clear()
+        log = wb.read_json(file, time="at")
+        assert log.collect().num_rows == 14
+        said, = (record.getMessage() for record in caplog.records if record.name == "whimbrel.files")
+        assert said.startswith(f"log.jsonl: names that its first rows lack are left out, such as {name};")
+    caplog.clear()
+    assert wb.read_json(file, time="at", columns=["at"]).collect().num_rows == 14
+    assert not caplog.records
+
+
+def test_objects_without_names_are_rows_of_json(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"at": 1, "v": {}}\n{"at": 2, "v": null}\n{"at": 3}\n')
+    assert wb.read_json(tmp_path / "log.jsonl", time="at").collect()["v"].to_pylist() == [{}, None, None]
+
+
 def test_left_out_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = wb.read_csv(written(tmp_path / "log.csv", "at,x\n1,1\n2,two\n"), time="at", schema={"x": "int64"})
     log.collect()

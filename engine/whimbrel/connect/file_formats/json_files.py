@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.tables.lifetime_columns import Timeline
 
+_LOG = logging.getLogger("whimbrel.files")
 _CHANGED = re.compile(r"^.*Column\(/(.+)\) changed from (\w+) to (\w+)")
 _MAX_DEPTH = 64
 """Levels of values in each other, up to which a line can be a row."""
@@ -43,6 +45,7 @@ class JsonFiles(FileFormat):
 
     def __init__(self, given: pa.Schema, encoding: str = UTF_8) -> None:
         self._given, self._encoding = given, encoding
+        self._names: dict[DataFile, frozenset[str]] = {}
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}} if it has texts in ISO 8601. '
@@ -62,11 +65,17 @@ class JsonFiles(FileFormat):
         columns = {name: _of_one_kind([row.get(name) for row in rows]) for name in names if name not in given}
         types = _inferred(columns) if columns else {}
         found = {name: _type(name, values, types[name], is_time=name in times) for name, values in columns.items()}
+        self._names[file] = frozenset(names)
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
-        format_ = Json(strict_zones=True)
+        def left_out(name: str) -> None:
+            _LOG.warning("%s: names that its first rows lack are left out, such as %r; schema= can add columns.",
+                         file.name, name)
+
+        whole = self._names.get(file, frozenset()) <= {*fields.names}
+        format_ = Json(strict_zones=True, on_unknown=left_out if whole else None)
         for number, text in text_blocks(file, report, encoding=self._encoding):
             lines = [(number + at, line) for at, line in lines_of(text)]
             yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()

@@ -50,7 +50,8 @@ def _common(one: pa.DataType, other: pa.DataType, text_for_all: bool) -> pa.Data
     numbers = [type_ for type_ in (one, other) if pa.types.is_integer(type_) or pa.types.is_floating(type_)]
     if len(numbers) == 2 and any(map(pa.types.is_floating, numbers)):
         return pa.float64()
-    return wider_type(one, other) or (pa.string() if text_for_all else None)
+    wider = wider_type(one, other)  # a struct without fields is false
+    return wider if wider is not None or not text_for_all else pa.string()
 
 
 def with_fields(rows: pa.RecordBatch, fields: pa.Schema) -> pa.RecordBatch:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from json import loads
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,8 @@ class Json(Format):
     ----------
     strict_zones : bool, default False
         Whether a time must have a zone exactly if its column has one.
+    on_unknown : callable, optional
+        It is called with the first name that the schema does not have.
 
     Examples
     --------
@@ -39,8 +43,8 @@ class Json(Format):
     {'at': datetime.datetime(1970, 1, 1, 0, 0, 2), 'x': None}
     """
 
-    def __init__(self, *, strict_zones: bool = False) -> None:
-        self._strict_zones = strict_zones
+    def __init__(self, *, strict_zones: bool = False, on_unknown: Callable[[str], None] | None = None) -> None:
+        self._strict_zones, self._on_unknown = strict_zones, on_unknown
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         _check_are_objects(sample)
@@ -61,9 +65,15 @@ class Json(Format):
         return rows, np.ones(len(messages), np.int64)
 
     def _table(self, messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+        report = self._on_unknown
+        read = _read_strictly if self._strict_zones else _read
         try:
-            return _read_strictly(messages, schema) if self._strict_zones else _read(messages, schema)
+            return read(messages, schema, "ignore" if report is None else "error")
         except pa.ArrowInvalid as error:
+            if report is not None and "unexpected field" in str(error):
+                report(next(filter(None, (_unknown(_loaded(each), schema) for each in messages)), ""))
+                self._on_unknown = None
+                return self._table(messages, schema)
             times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
             if not any(f"Column(/{name}) changed from string to number" in str(error) for name in times):
                 raise
@@ -168,9 +178,35 @@ def _replaced(type_: pa.DataType, replacement: Callable[[pa.DataType], pa.DataTy
     return type_
 
 
-def _read_strictly(messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+def _unknown(value: Any, type_: Any) -> str | None:
+    """The path of a name in a value that a struct or a schema does not have.
+
+    >>> _unknown({"a": 1, "v": [{"b": 2}]}, pa.schema({"a": pa.int64(), "v": pa.list_(pa.struct({"a": pa.int64()}))}))
+    'v.b'
+    """
+    if isinstance(value, list) and isinstance(type_, pa.DataType) and pa.types.is_list(type_):
+        return next(filter(None, (_unknown(each, type_.value_type) for each in value)), None)
+    if not isinstance(value, dict) or not (isinstance(type_, pa.Schema) or pa.types.is_struct(type_)):
+        return None
+    types = {field.name: field.type for field in type_}
+    for name, inner in value.items():
+        if name not in types:
+            return str(name)
+        if (found := _unknown(inner, types[name])) is not None:
+            return f"{name}.{found}"
+    return None
+
+
+def _loaded(message: bytes) -> Any:
+    try:
+        return loads(message)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_strictly(messages: Sequence[bytes], schema: pa.Schema, unknown: str) -> pa.Table:
     """Read times as texts, because the parser drops their zones, and then cast them."""
-    table = _read(messages, pa.schema([field.with_type(_as_texts(field.type)) for field in schema]))
+    table = _read(messages, pa.schema([field.with_type(_as_texts(field.type)) for field in schema]), unknown)
     for index, field in enumerate(schema):
         if field.type != table.schema.field(index).type:
             try:
@@ -180,9 +216,9 @@ def _read_strictly(messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     return table
 
 
-def _read(messages: Sequence[bytes], schema: pa.Schema | None) -> pa.Table:
+def _read(messages: Sequence[bytes], schema: pa.Schema | None, unknown: str = "ignore") -> pa.Table:
     text = b"\n".join(messages)
     return json.read_json(
         pa.BufferReader(text), read_options=json.ReadOptions(use_threads=False, block_size=len(text) + 1),
         parse_options=json.ParseOptions(explicit_schema=schema, newlines_in_values=True,
-                                        unexpected_field_behavior="infer" if schema is None else "ignore"))
+                                        unexpected_field_behavior="infer" if schema is None else unknown))
