@@ -61,11 +61,13 @@ class Answer:
         Settled result rows to keep; older ones are forgotten and counted. None keeps all.
     clock : ReplayClock, optional
         The clock of its replays.
-    reader : Reader, optional
+    reader : SourceReader, optional
         Of its sources.
 
     Attributes
     ----------
+    reader : SourceReader or None
+        Says in metrics what the feeds say; a desk makes it later.
     version : int
         Grows with every change.
     settled_rows : int
@@ -78,7 +80,7 @@ class Answer:
 
     def __init__(self, plan: Node, pipeline: Pipeline, number: int, keep_rows: int | None,
                  clock: ReplayClock | None = None, reader: SourceReader | None = None) -> None:
-        self._reader = reader
+        self.reader = reader
         self.schema = plan.schema
         self.finished = False
         self.settled_rows = self.version = self.held_bytes = 0
@@ -235,8 +237,8 @@ class Answer:
             settled_rows=self.settled_rows,
             evicted_rows=self._forgotten,
             elapsed_s=now - self._began,
-            feeds={} if self._reader is None else self._reader.feeds(self.sources),
-            dead_letters={} if self._reader is None else self._reader.dead_letters(self.sources),
+            feeds={} if self.reader is None else self.reader.feeds(self.sources),
+            dead_letters={} if self.reader is None else self.reader.dead_letters(self.sources),
             steps=self._steps(buffered),
         )
 

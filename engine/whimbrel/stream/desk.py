@@ -405,7 +405,7 @@ class Desk:
         return pa.Table.from_pylist([_row(each) for each in self.cost.queries], _METRICS)
 
     def explain(self) -> str:
-        """Print the steps of all queries.
+        """Print the state of all feeds, and the steps of all queries.
 
         A shared step is printed once and named.
         """
@@ -417,8 +417,9 @@ class Desk:
         going = [query for query in session.queries.values() if query.state in ("running", "finished")]
         plans = dict(zip((query.name for query in going), explain_together([session.shown(query) for query in going]),
                          strict=True)) if going else {}
-        parts = []
-        for row in map(_row, desk_cost(session).queries):
+        cost = desk_cost(session)
+        parts = [f"{name}: {status}" for name, status in cost.feeds.items()]
+        for row in map(_row, cost.queries):
             about = [row["state"], f"{row['rows']:,} rows", f"{row['seconds']:.3f} s"]
             about += [f"since {row['since']}"] if row["since"] else []
             about += [row["parameters"]] if row["parameters"] else []

@@ -33,6 +33,22 @@ def test_values_have_the_types_of_the_first_lines(tmp_path: Path) -> None:
          "local_orig": False, "bytes": None, "tags": ""}]
 
 
+def test_a_later_head_holds_for_the_lines_after_it(tmp_path: Path) -> None:
+    def head(fields: str, types: str, separator: str = "\t") -> str:
+        return f"#separator \\x{ord(separator):02x}\n#fields\t{fields}\n#types\t{types}\n".replace("\t", separator)
+
+    parts = [head("ts\ta\tb", "time\tcount\tcount") + "1700000000.1\t1\t2\n#close\tx\n",
+             head("ts\tb\tnew\ta", "time\tcount\tstring\tcount", ",") + "1700000001.1,20,-,10\n",
+             head("ts\ta\tb", "time\tcount\tstring") + "1700000002.1\t5\t6\n",
+             head("ts\ta\tb", "time") + "1700000003.1\t5\t6\n", head("ts\ta", "time\tcount") + "1700000004.1\t5\n"]
+    (tmp_path / "conn.log").write_text("".join(parts))
+    log = wb.read_zeek(tmp_path / "conn.log")
+    assert log.select("a", "b").collect().drop(["start", "end"]).to_pylist() == [{"a": 1, "b": 2}, {"a": 10, "b": 20}]
+    assert wb.dead_letters(log).collect()["reason"].to_pylist() == [
+        "after a head that gives column 'b' another type", "after a head without #fields and #types",
+        "after a head without column 'b'"]
+
+
 def test_malformed_lines_are_dead_letters(tmp_path: Path) -> None:
     file = tmp_path / "conn.log.gz"
     file.write_bytes(gzip.compress((HEAD + ROW + "broken\n" + ROW.replace("5353", "many") + ROW).encode()))

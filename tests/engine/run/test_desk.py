@@ -453,9 +453,15 @@ def test_a_desk_over_a_feed_resumes_at_its_offset(killed: bool, tmp_path: Path) 
 
     for begin in (0, 100, 200):
         with (tmp_path / "in.jsonl").open("a") as file:
+            file.write("?\n" if begin == 200 else "")
             file.writelines(f'{{"at": {at}, "x": {at % 7}}}\n' for at in range(begin, begin + 100))
         desk = opened()
         desk.run(rows=100 if begin else 102)
+        status = desk["ten"].metrics.feeds["feed"]
+        assert status.connection == "live"
+        assert status.dead_letters == ({"not a JSON object": 1} if begin == 200 else {})
+        assert desk.cost.feeds["feed"].messages == status.messages == 100 + (begin == 200)
+        assert f"feed: {status}\n" in desk.explain()
         if begin == 100 and killed:
             desk._loop.abandon()
             desk = opened()

@@ -23,6 +23,8 @@ _TIME: Final = pa.timestamp("us", "UTC")
 _TYPES: Final = {"time": _TIME, "interval": pa.float64(), "double": pa.float64(), "count": pa.int64(),
                  "int": pa.int64(), "port": pa.int32(), "bool": pa.bool_()}
 """Types by Zeek's names; all others, such as addresses and sets, are text."""
+_NAMED: Final = re.compile(r"#(\w+)\W(.*)")
+_HEAD: Final = (b"#separator", b"#fields", b"#types", b"#unset_field", b"#empty_field")
 _ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 
 
@@ -37,10 +39,40 @@ class ZeekFiles(FileFormat):
 
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
-        format_ = _ZeekLines(_Head.of(file))
+        sections = _Sections()
         for number, text in text_blocks(file, report):
-            lines = [(number + at, line) for at, line in lines_of(text) if not line.startswith(b"#")]
-            yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
+            for format_, lines in sections.of(number, text):
+                yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
+
+
+class _Sections:
+    """Lines with the head that holds for them: logs that were joined to one have several."""
+
+    def __init__(self) -> None:
+        self._heads: list[bytes] = []
+        self._format = _ZeekLines(None)
+        self._changed = False
+
+    def of(self, number: int, text: bytes) -> Iterator[tuple[_ZeekLines, list[tuple[int, bytes]]]]:
+        """The lines of a block with values, numbered; `number` is that of the first line."""
+        lines: list[tuple[int, bytes]] = []
+        for at, line in lines_of(text):
+            if line.startswith(b"#"):
+                if line.startswith(_HEAD):
+                    self._heads.append(line)
+                    self._changed = True
+                continue
+            if self._changed:
+                if lines:
+                    yield self._format, lines
+                lines, self._changed = [], False
+                try:
+                    self._format = _ZeekLines(_Head(self._heads))
+                except UnreadableError:
+                    self._format = _ZeekLines(None)
+            lines.append((number + at, line))
+        if lines:
+            yield self._format, lines
 
 
 class _Head:
@@ -51,8 +83,8 @@ class _Head:
         for line in lines:
             if not line.startswith(b"#"):
                 break
-            name, _, rest = line.decode("utf-8", errors="replace").replace(" ", "\t", 1).partition("\t")
-            named[name.removeprefix("#")] = rest
+            if found := _NAMED.match(line.decode("utf-8", errors="replace")):
+                named[found[1]] = found[2]
         self.separator = _unescaped(named.get("separator", r"\x09"))
         self.unset, self.empty = (named.get(name, default).strip(self.separator)
                                   for name, default in (("unset_field", "-"), ("empty_field", "(empty)")))
@@ -71,16 +103,23 @@ class _Head:
 
 
 class _ZeekLines(Format):
-    """Lines of a log with this head."""
+    """Lines of a log with this head; None: it cannot be read."""
 
-    def __init__(self, head: _Head) -> None:
+    def __init__(self, head: _Head | None) -> None:
         self._head = head
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
-        return self._head.fields
+        return pa.schema([]) if self._head is None else self._head.fields
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, Index]:
         head = self._head
+        if head is None:
+            raise UnreadableError("after a head without #fields and #types")
+        for field in schema:
+            if field.name not in head.fields.names:
+                raise UnreadableError(f"after a head without column {field.name!r}")
+            if head.fields.field(field.name).type != field.type:
+                raise UnreadableError(f"after a head that gives column {field.name!r} another type")
         types = {field.name: pa.float64() if field.type == _TIME else field.type for field in head.fields}
         rows = csv.read_csv(
             pa.BufferReader(b"\n".join(messages) + b"\n"),
@@ -91,19 +130,20 @@ class _ZeekLines(Format):
                 strings_can_be_null=True, include_columns=schema.names))
         if rows.num_rows != len(messages):
             raise UnreadableError("not one line")
-        columns = [self._converted(rows.column(field.name), field.type) for field in schema]
+        columns = [_converted(rows.column(field.name), field.type, head.empty) for field in schema]
         return pa.table(columns, schema=schema), np.ones(len(messages), np.int64)
 
-    def _converted(self, values: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-        if type_ == _TIME:  # microseconds since 1970 are exact in floats
-            return pc.round(pc.multiply(values, 1e6)).cast(pa.int64()).cast(_TIME)
-        if not pa.types.is_string(type_):
-            return values
-        values = pc.if_else(pc.equal(values, self._head.empty), "", values)
-        if not pc.any(pc.match_substring(values, "\\x")).as_py():
-            return values
-        return pa.chunked_array([pa.array([None if text is None else _unescaped(text) for text in values.to_pylist()],
-                                          pa.string())])
+
+def _converted(values: pa.ChunkedArray, type_: pa.DataType, empty: str) -> pa.ChunkedArray:
+    if type_ == _TIME:  # microseconds since 1970 are exact in floats
+        return pc.round(pc.multiply(values, 1e6)).cast(pa.int64()).cast(_TIME)
+    if not pa.types.is_string(type_):
+        return values
+    values = pc.if_else(pc.equal(values, empty), "", values)
+    if not pc.any(pc.match_substring(values, "\\x")).as_py():
+        return values
+    return pa.chunked_array([pa.array([None if text is None else _unescaped(text) for text in values.to_pylist()],
+                                      pa.string())])
 
 
 def _unescaped(text: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from whimbrel.clock import INF, MIN_TIME, finest, ticks_per_second
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.errors import PlanError, WhimbrelError, near_match
 from whimbrel.optimize import SharedNodes
 from whimbrel.plan import Node, Source, check_shown, walk
@@ -73,6 +74,8 @@ class DeskSession:
         """Reads the sources; made when it is first asked for."""
         if self._reader is None:
             self._reader = SourceReader(self.pipeline)
+            for query in self.queries.values():
+                query.answer.reader = self._reader
         return self._reader
 
     def resume(self, offsets: Mapping[int, Any]) -> None:
@@ -105,7 +108,7 @@ class DeskSession:
         shared = self._plans.split(named) if may_share and not sheds else None
         if shared is not None:
             query.shared = self._sharing.add(shared, begins.get(shared.rows.name), lambda number: Answer(
-                plan, self.pipeline, number, self._keep_rows))
+                plan, self.pipeline, number, self._keep_rows, reader=self._reader))
             query.answer, query.number = query.shared.answer, self._sharing.number(query.shared)
             self.queries[name] = query
             return query
@@ -113,7 +116,8 @@ class DeskSession:
                                          lambda rows: begins.get(rows.name)))
         query.number = self._number_of(query)
         if query.number not in self._answers:
-            self._answers[query.number] = Answer(plan, self.pipeline, query.number, self._keep_rows)
+            self._answers[query.number] = Answer(plan, self.pipeline, query.number, self._keep_rows,
+                                                 reader=self._reader)
         query.answer = self._answers[query.number]
         self.queries[name] = query
         return query
@@ -411,6 +415,10 @@ class DeskSession:
         kernels = [self.pipeline.kernels[number] for number in self.pipeline.needs[query.number]]
         return (sum(kernel.buffered_rows for kernel in kernels),
                 sum(kernel.buffered_bytes for kernel in kernels) + query.answer.held_bytes)
+
+    def feeds(self) -> dict[str, FeedStatus]:
+        """What the feeds say of themselves, by name."""
+        return self._reader.feeds(range(len(self.sources))) if self._reader is not None else {}
 
     def is_read(self, query: DeskQuery) -> bool:
         """Whether its own steps after a shared aggregate run, for itself or for others that read its results."""

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from whimbrel.connect.feeds.runtime.feed_status import FeedStatus
 from whimbrel.run.desk.budget import Budget
 from whimbrel.run.desk.desk_query import DeskQuery, DeskQueryState
 from whimbrel.run.desk.desk_session import DeskSession
@@ -89,6 +90,8 @@ class DeskCost:
         Steps that run now, and those of them that several queries use.
     templates : int
         Distinct compiled shapes of these steps: queries that differ in constants have the same one.
+    feeds : dict of str to FeedStatus
+        By name: connection, attempts, dead letters, lost messages.
     """
 
     queries: tuple[QueryCost, ...]
@@ -97,6 +100,7 @@ class DeskCost:
     steps: int
     shared_steps: int
     templates: int
+    feeds: dict[str, FeedStatus] = field(default_factory=dict)
 
 
 def desk_cost(session: DeskSession) -> DeskCost:
@@ -115,7 +119,7 @@ def desk_cost(session: DeskSession) -> DeskCost:
                     steps=len(used) + sum(shared.steps for shared in users.of_rest),
                     shared_steps=sum(users.of_step[number] > 1 for number in used)
                     + sum(shared.steps for shared, count in users.of_rest.items() if count > 1),
-                    templates=len(templates))
+                    templates=len(templates), feeds=session.feeds())
 
 
 @dataclass(frozen=True, slots=True)
