@@ -134,6 +134,14 @@ def test_objects_without_names_are_rows_of_json(tmp_path: Path) -> None:
     assert wb.read_json(tmp_path / "log.jsonl", time="at").collect()["v"].to_pylist() == [{}, None, None]
 
 
+def test_a_long_value_of_csv_is_a_value(tmp_path: Path) -> None:
+    """Arrow parses blocks, and none is as long as the value."""
+    file = written(tmp_path / "log.csv", "at,s\n1,a\n2," + "x" * 3_000_000 + "\n3\n4,b\n")
+    log = wb.read_csv(file, time="at")
+    assert [len(text) for text in log.collect()["s"].to_pylist()] == [1, 3_000_000, 1]
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [4]
+
+
 def test_left_out_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     log = wb.read_csv(written(tmp_path / "log.csv", "at,x\n1,1\n2,two\n"), time="at", schema={"x": "int64"})
     log.collect()

@@ -75,7 +75,7 @@ class CsvDialect:
                              for name in rows.column_names})
 
     def _read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
-              skip: list[csv.InvalidRow] | None, *, together: bool) -> pa.Table:
+              skip: list[csv.InvalidRow] | None, *, together: bool, block_bytes: int = _CHUNK_BYTES) -> pa.Table:
         def skipped(row: csv.InvalidRow) -> str:
             assert skip is not None
             skip.append(row)
@@ -83,14 +83,20 @@ class CsvDialect:
 
         if skip is not None:
             skip.clear()
-        return csv.read_csv(
-            pa.BufferReader(text),
-            read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None, block_size=_CHUNK_BYTES),
-            parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
-                                           ignore_empty_lines=len(names) > 1,
-                                           invalid_row_handler=None if skip is None else skipped),
-            convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, null_values=self.null_words,
-                                               strings_can_be_null=self.nulls is not None, column_types=types))
+        try:
+            return csv.read_csv(
+                pa.BufferReader(text),
+                read_options=csv.ReadOptions(column_names=list(names), use_threads=skip is None,
+                                             block_size=block_bytes),
+                parse_options=csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=together,
+                                               ignore_empty_lines=len(names) > 1,
+                                               invalid_row_handler=None if skip is None else skipped),
+                convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, null_values=self.null_words,
+                                                   strings_can_be_null=self.nulls is not None, column_types=types))
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error) or block_bytes > len(text):
+                raise
+        return self._read(text, names, types, skip, together=together, block_bytes=len(text) + 1)  # a long row
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
