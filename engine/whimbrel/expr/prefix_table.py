@@ -178,7 +178,11 @@ def prefix_table(prefixes: Any, *, prefix: str = "prefix", value: str | None = N
     """
     where = "prefix_table(...)"
     if isinstance(prefixes, Mapping):
-        texts, values = pa.array(list(prefixes), pa.string()), pa.array(list(prefixes.values()))
+        try:
+            texts, values = pa.array(list(prefixes), pa.string()), pa.array(list(prefixes.values()))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ExpressionError(f"All prefixes must be texts, and their values of one type: {error}."[:160],
+                                  where=where, hint='Use for example {"10.0.0.0/8": "office"}.') from None
         return PrefixTable(texts, values, where)
     if hasattr(prefixes, "__arrow_c_stream__") or hasattr(prefixes, "to_arrow"):
         table = pa.table(prefixes.to_arrow() if hasattr(prefixes, "to_arrow") else prefixes)

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Expr, Lit, greatest, least, prefix_table, when
+from whimbrel.expr.prefix_table import PrefixTable
 from whimbrel.sql.function_names import MANUAL_FUNCTIONS
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.tables import as_table
@@ -101,15 +102,22 @@ def _longest_prefix(address: Any, table: Any, scope: NameScope, scalar: Scalar) 
     data = scope.binder.streams.get(name)
     if data is None or isinstance(data, Stream):
         raise text.error("getlpmid needs a table of prefixes.", table,
-                         "Pass it: wb.sql(..., nets=pa.table({'prefix': ['10.0.0.0/8'], 'id': [1]})).")
-    columns = as_table(data, name)
-    if columns.num_columns != 2 or not pa.types.is_integer(columns.schema.types[1]):
-        raise text.error("A table of prefixes has two columns: prefixes as texts, and integers.", table,
-                         "Select these columns.")
-    try:
-        prefixes = prefix_table(columns.rename_columns(["prefix", "id"]), value="id")
-    except ExpressionError as error:
-        raise text.error(error.what, table, error.hint) from None
+                         "Pass it, on a desk in tables=: wb.sql(..., nets=pa.table({'prefix': ['10.0.0.0/8'], "
+                         "'id': [1]})).")
+    if isinstance(data, PrefixTable):
+        prefixes = data
+        if not pa.types.is_integer(prefixes.values.type):
+            raise text.error(f"getlpmid needs integers as the values of prefixes, got {prefixes.values.type}.", table,
+                             'Use for example wb.prefix_table({"10.0.0.0/8": 1}).')
+    else:
+        columns = as_table(data, name)
+        if columns.num_columns != 2 or not pa.types.is_integer(columns.schema.types[1]):
+            raise text.error("A table of prefixes has two columns: prefixes as texts, and integers.", table,
+                             "Select these columns.")
+        try:
+            prefixes = prefix_table(columns.rename_columns(["prefix", "id"]), value="id")
+        except ExpressionError as error:
+            raise text.error(error.what, table, error.hint) from None
     found = scalar(address, scope)
     longest = found.ip.lookup(prefixes)
     scope.type_of(longest, address)

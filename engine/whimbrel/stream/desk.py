@@ -101,7 +101,8 @@ class Desk:
 
     def add(self, name: str, query: Stream | str, *, budget: Budget | None = None, sink: Sink | None = None,
             overload: Shed | None = None, parameters: Mapping[str, Any] | None = None,
-            functions: Mapping[str, Callable[..., Any]] | None = None) -> DeskQuery:
+            functions: Mapping[str, Callable[..., Any]] | None = None,
+            tables: Mapping[str, Any] | None = None) -> DeskQuery:
         """Add a query, as a stream or as SQL.
 
         The desk may be running.
@@ -120,6 +121,8 @@ class Desk:
             How many rows it reads. Of more rows some are dropped, and its results are estimates with intervals.
         parameters, functions : mapping, optional
             For a text, as in :func:`whimbrel.sql`.
+        tables : mapping, optional
+            For a text: tables of prefixes by name, which ``getlpmid`` reads.
 
         Returns
         -------
@@ -152,9 +155,13 @@ class Desk:
             raise PlanError(f"The name of a query must be a string, got {name!r}."[:200], where=where,
                             hint='Use for example desk.add("dns", query).')
         if isinstance(query, str):
-            query = READERS["sql"](query, self._streams(), parameters or {}, functions or {})
-        elif parameters or functions:
-            raise PlanError("parameters and functions are for SQL text.", where=where,
+            streams = self._streams()
+            if taken := streams.keys() & (tables or {}).keys():
+                raise PlanError(f"The desk has {min(taken)!r} already.", where=where,
+                                hint="Give the table another name.")
+            query = READERS["sql"](query, {**streams, **(tables or {})}, parameters or {}, functions or {})
+        elif parameters or functions or tables:
+            raise PlanError("parameters, functions and tables are for SQL text.", where=where,
                             hint='Use wb.parameter("name", default) in the expressions of a stream.')
         if isinstance(query, LatencyBands):
             raise PlanError("A query of a desk has one result, and at_latencies() has several.", where=where,

@@ -44,6 +44,19 @@ def test_a_query_of_text_is_that_of_python() -> None:
     assert rows_of(desk["same"].table) == rows_of(wb.sql(SUMS, events=events, parameters={"least": 3}).collect())
 
 
+def test_a_text_reads_tables_of_prefixes() -> None:
+    events = wb.from_arrow({"at": [1, 2], "ip": ["10.0.0.1", "9.9.9.9"]}, time="at", name="events")
+    nets = pa.table({"prefix": ["10.0.0.0/8"], "id": [7]})
+    desk = wb.desk(events)
+    desk.add("found", "SELECT getlpmid(ip, 'nets') AS net FROM events", tables={"nets": nets})
+    desk.run()
+    assert desk["found"].table["net"].to_pylist() == [7, -1]
+    with pytest.raises(PlanError, match="The desk does not read 'nets'"):
+        desk.add("rows", "SELECT id FROM events JOIN nets ON events.at = nets.id", tables={"nets": nets})
+    with pytest.raises(PlanError, match="The desk has 'found' already"):
+        desk.add("rows", "SELECT getlpmid(ip, 'found') AS net FROM events", tables={"found": nets})
+
+
 @pytest.mark.parametrize(("text", "error", "words"), [
     ("SELECT x FROM evens", SqlError, "Use 'events'; the tables are events, sums"),
     ("SELECT x FROM events ORDER BY x", SqlError, "in the order of time"),

@@ -10,6 +10,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.sql.logs import TCP
 from whimbrel import col
+from whimbrel.errors import ExpressionError, SqlError
 
 SYN = wb.from_arrow({"time": [2, 5, 62, 71], "srcIP": ["a", "c", "a", "b"], "n": [1, 2, 3, 4]}, time="time", name="SYN")
 PACKETS = wb.from_arrow({"time": [1, 5, 61, 62], "x": [-1, 2, 4, 8], "payload": ["abc", "b", "c", None],
@@ -123,6 +124,11 @@ def test_the_longest_prefix() -> None:
     assert rows(text, nets=nets) == [(1,), (3,), (-1,), (None,)]
     assert rows(text, nets=nets.slice(0, 2)) == [(1,), (2,), (-1,), (None,)]
     assert rows(text, nets=nets.slice(0, 0)) == [(-1,), (-1,), (-1,), (None,)]
+    assert rows(text, nets=wb.prefix_table({"10.0.0.0/8": 1, "10.1.0.8/29": 3})) == [(1,), (3,), (-1,), (None,)]
+    with pytest.raises(SqlError, match="integers as the values of prefixes, got string"):
+        rows(text, nets=wb.prefix_table({"10.0.0.0/8": "a"}))
+    with pytest.raises(ExpressionError, match="their values of one type"):
+        wb.prefix_table({"0.0.0.0/0": 1, "::/0": "a"})
 
 
 def test_predicates_of_python() -> None:
@@ -254,7 +260,7 @@ There is no function 'huge'.
 getlpmid needs a table of prefixes.
   where: line 1: SELECT getlpmid(len, 'nets') FROM TCP
                                       ^^^^^^
-  hint:  Pass it: wb.sql(..., nets=pa.table({'prefix': ['10.0.0.0/8'], 'id': [1]})).
+  hint:  Pass it, on a desk in tables=: wb.sql(..., nets=pa.table({'prefix': ['10.0.0.0/8'], 'id': [1]})).
 """),
     "columns of prefixes": ("SELECT getlpmid(len, 'names') FROM TCP", {}, """
 A table of prefixes has two columns: prefixes as texts, and integers.

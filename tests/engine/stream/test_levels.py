@@ -203,6 +203,11 @@ def test_a_high_level_is_progressive_in_time_order() -> None:
     assert in_order(list(high.progressive())[-1].table) == in_order(query.collect())
 
 
+def test_an_address_that_is_no_uri_is_refused() -> None:
+    with pytest.raises(PlanError, match="must be a URI, got 'localhost'"):
+        counts(log()).high("localhost")
+
+
 def test_timeouts_of_batches_are_durations() -> None:
     assert sum(batch.num_rows for batch in counts(log()).batches(timeout=None)) == counts(log()).collect().num_rows
     with pytest.raises(PlanError, match="timeout must be a positive duration, got 0"):

@@ -15,7 +15,7 @@ from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.feeds.runtime.row_validation import Fields
 from whimbrel.connect.serve_protocol import LEVEL, ROW, RUN
-from whimbrel.errors import SourceError
+from whimbrel.errors import PlanError, SourceError
 
 
 class FlightFeed(Feed):
@@ -50,6 +50,9 @@ class FlightFeed(Feed):
         from pyarrow import flight
 
         self._flight: Any = flight
+        if not isinstance(address, str) or not re.match(r"grpc(\+\w+)?://.", address):
+            raise PlanError(f"The address of a Flight server must be a URI, got {address!r}."[:160],
+                            where=f"feeds.flight({address!r})"[:80], hint='Use for example "grpc://localhost:8815".')
         self.address, self.ticket, self._token = address, ticket, token
         self._refusals = (flight.FlightUnauthenticatedError, flight.FlightUnauthorizedError)
         self.lost = (OSError, EOFError, TimeoutError, flight.FlightUnavailableError, flight.FlightTimedOutError,
