@@ -237,3 +237,33 @@ def _joined_within(time: Array, user: Array, kind: Array, ticks: int) -> tuple[A
             done += 1
             other = before[other]
     return start[:done], end[:done], key[:done], a[:done], b[:done]
+
+
+def cells(time: Array, major: Array, minor: Array, value: Array, window: int, majors: int, minors: int) -> pa.Table:
+    """Count and sum of each window, major and minor key, of which it is known how many there are."""
+    return table(("start", "major", "minor", "n", "total"), _cells(time, major, minor, value, window, majors, minors))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _cells(time: Array, major: Array, minor: Array, value: Array, window: int, majors: int,
+           minors: int) -> tuple[Array, ...]:
+    size = majors * minors
+    windows = (time[-1] - time[0]) // window + 2
+    most = min(len(time), windows * size)
+    out = [np.empty(most, np.int64) for _ in range(5)]
+    n, total = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    done, row = 0, 0
+    while row < len(time):
+        begin = time[row] // window * window
+        while row < len(time) and time[row] < begin + window:
+            cell = major[row] * minors + minor[row]
+            n[cell] += 1
+            total[cell] += value[row]
+            row += 1
+        for cell in range(size):
+            if n[cell]:
+                out[0][done], out[1][done], out[2][done] = begin, cell // minors, cell % minors
+                out[3][done], out[4][done] = n[cell], total[cell]
+                n[cell] = total[cell] = 0
+                done += 1
+    return out[0][:done], out[1][:done], out[2][:done], out[3][:done], out[4][:done]
