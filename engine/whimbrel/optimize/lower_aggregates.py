@@ -87,7 +87,7 @@ def why_no_levels(node: Node) -> str | None:
     """Why an aggregate of a query has no low level, in words; None if it has one."""
     found = _parts(node, is_sorted=False)
     if found is None:
-        return "it is no aggregate of tumbling or hopping windows directly below it"
+        return "it is no aggregate of tumbling or hopping windows of fixed length directly below it"
     return reason_for_order(found[0], found[2])
 
 

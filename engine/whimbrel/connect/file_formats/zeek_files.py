@@ -29,7 +29,10 @@ _ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 
 
 class ZeekFiles(FileFormat):
-    """Logs of Zeek with lines of values: times in seconds since 1970, ``-`` for null."""
+    """Logs of Zeek with lines of values: times in seconds since 1970, ``-`` for null.
+
+    Counts are int64. A line with one of 2**63 or more is malformed.
+    """
 
     title = "Zeek log"
     endings = tuple(f".log{packed}" for packed in COMPRESSED)
