@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,46 +39,56 @@ class Case:
     duckdb: str | None = None
 
 
-def table_of(rows: int, *, nulls: bool = False) -> pa.Table:
-    """Random numbers, texts, times, lists, addresses and JSON; with `nulls`, a tenth of each column is null."""
+def table_of(rows: int, names: Collection[str], *, nulls: bool = False) -> pa.Table:
+    """Columns of random numbers, texts, times, lists, addresses and JSON; with `nulls`, a tenth of each is null."""
     random = np.random.default_rng(1)
+    words = pa.array(["carefully final", "deposits détectent", "slyly regular accounts sleep", "furiously", "Requests"])
 
-    def of(values: Any, type_: pa.DataType | None = None) -> Any:
+    def of(values: Any) -> Any:
         mask = random.random(rows) < 0.1 if nulls else None
         if isinstance(values, pa.Array):
             return values if mask is None else pc.if_else(pa.array(mask), pa.scalar(None, values.type), values)
-        return pa.array(values, type_, mask=mask)
+        return pa.array(values, mask=mask)
 
-    words = pa.array(["carefully final", "deposits détectent", "slyly regular accounts sleep", "furiously", "Requests"])
-    phrases = pc.binary_join_element_wise(words.take(pa.array(random.integers(0, 5, rows))),
-                                          words.take(pa.array(random.integers(0, 5, rows))), " ")
-    times = pa.array(random.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows), pa.timestamp("us"))
-    whole = pa.array(random.integers(1_600_000_000, 1_700_000_000, rows), pa.timestamp("s"))
-    offsets = pa.array(np.arange(0, 3 * rows + 1, 3).astype(np.int32))
-    numbers = pa.array(random.integers(0, 100, 3 * rows))
-    columns = {
-        "x": of(random.uniform(0.1, 9.0, rows)), "y": of(random.uniform(-9.0, 9.0, rows)),
-        "u": of(random.uniform(-0.9, 0.9, rows)),
-        "n": of(random.integers(-1_000_000, 1_000_000, rows)), "m": of(random.integers(0, 60, rows)),
-        "t": of(times), "v": of(times.take(pa.array(random.permutation(rows)))), "g": of(whole),
-        "z": of(times.cast(pa.timestamp("us", "Europe/Berlin"))), "e": of(times.cast(pa.date32())),
-        "span": of(random.integers(0, 10**12, rows), pa.duration("us")),
-        "d": of(pc.strftime(whole, format=DAY)), "c": of(pc.strftime(whole, format=SECOND)),
-        "f": of(pc.strftime(times, format=SECOND)),
-        "i": of(pa.array(random.integers(-999, 999_999, rows)).cast(pa.string())),
-        "r": of(pa.array(random.uniform(0, 999, rows).round(3)).cast(pa.string())),
-        "s": of(phrases), "q": of(words.take(pa.array(random.integers(0, 5, rows)))),
-        "l": of(pa.ListArray.from_arrays(offsets, numbers)),
-        "k": of(pa.ListArray.from_arrays(offsets, numbers.cast(pa.float64()))),
-        "w": of(pa.ListArray.from_arrays(offsets, words.take(pa.array(random.integers(0, 5, 3 * rows))))),
-        "a": of(random.integers(0, 2**32, rows)),
-        "j": of(pc.binary_join_element_wise('{"a":{"b":', pa.array(random.integers(0, 99, rows)).cast(pa.string()),
-                                            ',"c":[1,2]}}', "")),
+    def integers(low: int, high: int, count: int = rows) -> Any:
+        return random.integers(low, high, count)
+
+    def taken(count: int = rows) -> Any:
+        return words.take(pa.array(integers(0, 5, count)))
+
+    def lists(items: Any) -> Any:
+        return pa.ListArray.from_arrays(pa.array(np.arange(0, 3 * rows + 1, 3).astype(np.int32)), items)
+
+    def times(unit: str = "us", each_ticks: int = 1_000_000) -> Any:
+        return pa.array(integers(1_600_000_000 * each_ticks, 1_700_000_000 * each_ticks), pa.timestamp(unit))
+
+    def addresses() -> Any:
+        log = wb.from_arrow({"at": np.arange(rows), "a": of(integers(0, 2**32))}, time="at")
+        return log.select(b=col.a.ip.to_text()).collect()["b"].combine_chunks()
+
+    columns: dict[str, Callable[[], Any]] = {
+        "x": lambda: of(random.uniform(0.1, 9.0, rows)), "y": lambda: of(random.uniform(-9.0, 9.0, rows)),
+        "u": lambda: of(random.uniform(-0.9, 0.9, rows)),
+        "n": lambda: of(integers(-1_000_000, 1_000_000)), "m": lambda: of(integers(0, 60)),
+        "t": lambda: of(times()), "v": lambda: of(times()), "g": lambda: of(times("s", 1)),
+        "z": lambda: of(times().cast(pa.timestamp("us", "Europe/Berlin"))), "e": lambda: of(times().cast(pa.date32())),
+        "span": lambda: of(pa.array(integers(0, 10**12), pa.duration("us"))),
+        "d": lambda: of(pc.strftime(times("s", 1), format=DAY)),
+        "c": lambda: of(pc.strftime(times("s", 1), format=SECOND)),
+        "f": lambda: of(pc.strftime(times(), format=SECOND)),
+        "i": lambda: of(pa.array(integers(-999, 999_999)).cast(pa.string())),
+        "r": lambda: of(pa.array(random.uniform(0, 999, rows).round(3)).cast(pa.string())),
+        "s": lambda: of(pc.binary_join_element_wise(taken(), taken(), " ")), "q": lambda: of(taken()),
+        "l": lambda: of(lists(pa.array(integers(0, 100, 3 * rows)))),
+        "k": lambda: of(lists(pa.array(integers(0, 100, 3 * rows)).cast(pa.float64()))),
+        "w": lambda: of(lists(taken(3 * rows))),
+        "a": lambda: of(integers(0, 2**32)), "b": addresses,
+        "j": lambda: of(pc.binary_join_element_wise(
+            '{"a":{"b":', pa.array(integers(0, 99)).cast(pa.string()), ',"c":[1,2]}}', "")),
+        "o": lambda: pa.StructArray.from_arrays([of(integers(-1_000_000, 1_000_000)),
+                                                 of(random.uniform(0.1, 9.0, rows))], ["n", "x"]),
     }
-    columns["b"] = wb.from_arrow({"at": np.arange(rows), "a": columns["a"]}, time="at").select(
-        b=col.a.ip.to_text()).collect()["b"].combine_chunks()
-    columns["o"] = pa.StructArray.from_arrays([columns["n"], columns["x"]], ["n", "x"])
-    return pa.table({"at": np.arange(rows), **columns})
+    return pa.table({"at": np.arange(rows), **{name: columns[name]() for name in sorted(names)}})
 
 
 def _alike(names: str, column: str, duckdb: str = "{0}({1})") -> dict[str, Case]:

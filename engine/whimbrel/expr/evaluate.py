@@ -355,14 +355,16 @@ def _fill_null(expr: Call, scope: Scope) -> Value:
     x = _value(expr.args[0], scope)
     there = x.present
     filling = _value(expr.args[1], scope.only(lambda: ~there))
-    result = common_type(expr, _typed(expr.args[0], x), _typed(expr.args[1], filling))
+    result = known(expr, ("common", x.type, filling.type), lambda: common_type(
+        expr, _typed(expr.args[0], x), _typed(expr.args[1], filling)))
     x = _at(expr.args[0], x, result, scope, expr)
     return _choose(there, x, _at(expr.args[1], filling, result, scope.only(lambda: ~there), expr))
 
 
 def _extreme(expr: Call, scope: Scope) -> Value:
     values = [_value(arg, scope) for arg in expr.args]
-    result = call_type(expr, [_typed(arg, value) for arg, value in zip(expr.args, values, strict=True)])
+    result = known(expr, ("called", *(value.type for value in values)),
+                   lambda: call_type(expr, list(map(_typed, expr.args, values))))
     return extreme(expr.function, [_at(arg, value, result, scope, expr)
                                    for arg, value in zip(expr.args, values, strict=True)])
 
@@ -377,7 +379,8 @@ def _when(expr: When, scope: Scope) -> Value:
     holds: Bits = _and(condition.data, condition.valid)
     yes, no = scope.only(lambda: holds), scope.only(lambda: ~holds)
     then, otherwise = _value(expr.then, yes), _value(expr.otherwise, no)
-    result = common_type(expr, _typed(expr.then, then), _typed(expr.otherwise, otherwise))
+    result = known(expr, ("common", then.type, otherwise.type), lambda: common_type(
+        expr, _typed(expr.then, then), _typed(expr.otherwise, otherwise)))
     return _choose(holds, _at(expr.then, then, result, yes, expr), _at(expr.otherwise, otherwise, result, no, expr))
 
 

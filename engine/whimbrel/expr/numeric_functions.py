@@ -19,7 +19,7 @@ from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
 from whimbrel.expr.nodes import Binary, Expr, Lit, When
-from whimbrel.expr.row_choice import choose_values
+from whimbrel.expr.row_choice import choose_extremes, choose_values
 from whimbrel.expr.value import PRESENT, Value
 
 C_FUNCTIONS = {"exp": pc.exp, "log": pc.ln, "sin": pc.sin, "cos": pc.cos}
@@ -77,26 +77,23 @@ def extreme(function: str, values: Sequence[Value]) -> Value:
 def _greater(x: Value, y: Value) -> Value:
     if not x.fixed:
         return Value(x.type, pc.max_element_wise(x.arrow(), y.arrow()))
-    made = _between_whole(np.maximum, x, y)
+    made = _of_present("greatest", x, y)
     return _chosen(x, y, (x.data != x.data) | (x.data >= y.data)) if made is None else made
 
 
 def _lesser(x: Value, y: Value) -> Value:
     if not x.fixed:
         return Value(x.type, pc.min_element_wise(x.arrow(), y.arrow()))
-    made = _between_whole(np.fmin, x, y)
+    made = _of_present("least", x, y)
     return _chosen(x, y, (x.data == x.data) & ~(y.data < x.data)) if made is None else made
 
 
-def _between_whole(call: np.ufunc, x: Value, y: Value) -> Value | None:
-    """One call of NumPy, where that gives the same: nothing is null, and all zeros have one sign."""
-    are_present = x.valid is PRESENT and y.valid is PRESENT
-    if not are_present or x.data.dtype != y.data.dtype or x.data.dtype.kind not in "iuf":
+def _of_present(function: str, x: Value, y: Value) -> Value | None:
+    """The compiled loop, where nothing is null."""
+    if not (x.valid is PRESENT and y.valid is PRESENT):
         return None
-    found = call(x.data, y.data)
-    if found.dtype.kind == "f" and np.any(found == 0) and (_has_negative_zero(x.data) or _has_negative_zero(y.data)):
-        return None
-    return Value(x.type, found)
+    found = choose_extremes(function, x.data, y.data)
+    return None if found is None else Value(x.type, found)
 
 
 def _has_negative_zero(data: Any) -> bool:

@@ -11,6 +11,7 @@ from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.rows import choose as primitive
 
 _choose = Compiled(primitive.choose_values)
+_extremes = {"greatest": Compiled(primitive.choose_greater), "least": Compiled(primitive.choose_lesser)}
 _WORTH_COMPILING_ROWS = 4_096
 """Rows from which on the branches that NumPy takes cost more than a call."""
 
@@ -35,4 +36,17 @@ def choose_values(first: Any, one: Any, other: Any) -> Any:
     if not _choose.ready(frozen(first), *given, out.view(words)):
         return np.where(first, one, other)
     _choose(frozen(first), *given, out.view(words))
+    return out
+
+
+def choose_extremes(function: str, one: Any, other: Any) -> Any:
+    """The greatest or least of two numbers in each row, in one pass; None where the loop is not ready or not needed."""
+    rows = max(np.size(one), np.size(other))
+    if rows < _WORTH_COMPILING_ROWS or one.dtype != other.dtype or one.dtype.kind not in "iuf":
+        return None
+    given = [frozen(each if each.ndim else np.full(rows, each)) for each in (one, other)]
+    out = np.empty(rows, one.dtype)
+    if not _extremes[function].ready(*given, out):
+        return None
+    _extremes[function](*given, out)
     return out

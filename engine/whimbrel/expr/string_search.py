@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from whimbrel.batch import Column, frozen, text_buffers
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.strings.string_search import count_matches, find_edge, find_text, split_text
+from whimbrel.kernels.primitives.strings.text_words import count_characters
 
 Array = np.ndarray[Any, Any]
 
 _find, _edge = Compiled(find_text), Compiled(find_edge)
-_count, _split = Compiled(count_matches), Compiled(split_text)
+_count, _split, _characters = Compiled(count_matches), Compiled(split_text), Compiled(count_characters)
 _NO_MASK = frozen(np.empty(0, np.bool_))
 
 
@@ -73,6 +74,18 @@ def split(texts: pa.Array, by: str) -> tuple[Array, pa.Array]:
     return np.repeat(np.arange(len(texts)), counts), pc.list_flatten(lists)
 
 
+def lengths(texts: Any) -> Any:
+    """How many characters each has; null where that is null."""
+    if is_ascii(texts):
+        return pc.binary_length(texts).cast(pa.int64())
+    if isinstance(texts, pa.Array) and (memory := text_buffers(texts)) is not None:
+        counts = np.empty(len(texts), np.int64)
+        if _characters.ready(*memory, counts):
+            _characters(*memory, counts)
+            return _with_nulls(texts, pa.int64(), counts)
+    return pc.utf8_length(texts).cast(pa.int64())
+
+
 def is_ascii(texts: Any) -> bool:
     """Whether every character is one byte."""
     memory = text_buffers(texts) if isinstance(texts, pa.Array) else None
@@ -80,7 +93,7 @@ def is_ascii(texts: Any) -> bool:
         return False
     data, offsets = memory
     here = data[offsets[0] : offsets[-1]]
-    return not len(here) or int(here.max()) < 0x80
+    return not len(here) or (int(here[:4096].max()) < 0x80 and int(here.max()) < 0x80)  # others mostly show early
 
 
 def _found(texts: Any, text: str) -> Array | None:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call
-from whimbrel.expr.string_search import contains, ends_with, index_of, is_ascii, starts_with
+from whimbrel.expr.string_search import contains, ends_with, index_of, is_ascii, lengths, starts_with
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS
 from whimbrel.expr.value import Value, from_arrow
 
@@ -32,8 +32,7 @@ def string_function(expr: Call, x: Value) -> Value:
         case "str.ends_with", (text,):
             return from_arrow(per_distinct(x, lambda s: ends_with(s, text)))
         case "str.length", _:
-            return from_arrow(per_distinct(x, lambda s: (pc.binary_length if is_ascii(s) else pc.utf8_length)(s).cast(
-                pa.int64())))
+            return from_arrow(per_distinct(x, lengths))
         case "str.lower", _:
             return Value(x.type, per_distinct(x, lambda s: (pc.ascii_lower if is_ascii(s) else pc.utf8_lower)(s)))
         case _:

@@ -132,6 +132,32 @@ def test_length_of_texts(type_: pa.DataType) -> None:
         None if text is None else len(text) for text in TEXTS * 2]
 
 
+@pytest.mark.parametrize("type_", (pa.string(), pa.large_string()))
+def test_hashes_of_texts(type_: pa.DataType) -> None:
+    def stirred(word: int) -> int:
+        word = (word + 0x9E3779B97F4A7C15) % 2**64
+        word = (word ^ word >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        word = (word ^ word >> 27) * 0x94D049BB133111EB % 2**64
+        return word ^ word >> 31
+
+    def plain(text: str) -> int:
+        data = text.encode()
+        one, other, at = len(data), 0x9E3779B97F4A7C15, 0
+        while at + 16 < len(data):
+            low, high = (int.from_bytes(data[at + shift : at + shift + 8], "little") for shift in (0, 8))
+            one, other, at = stirred(one ^ low), stirred(other ^ high), at + 16
+        if len(data) < 8:
+            one ^= int.from_bytes(data, "big")
+        else:
+            begin = max(0, len(data) - 16)
+            one ^= int.from_bytes(data[begin : begin + 8], "little")
+            other ^= int.from_bytes(data[-8:], "little")
+        return stirred(stirred(one) ^ other) >> 1
+
+    texts = [*TEXTS, *(("ab€" * 20)[:size] for size in range(40))]
+    assert both(col.x.hash(), x=pa.array(texts, type_)) == [None if text is None else plain(text) for text in texts]
+
+
 @pytest.mark.parametrize("unit", ("s", "us", "ns"))
 @pytest.mark.parametrize("form", ("%Y-%m-%d %H:%M:%S", "%F %T"))
 def test_texts_to_times(unit: str, form: str) -> None:

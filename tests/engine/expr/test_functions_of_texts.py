@@ -147,7 +147,7 @@ def test_hashes_never_change() -> None:
     assert values(col.i.hash(), of) == values(col.i.cast("int8").hash(), of)
     assert values(col.i.hash(), of) == [0xE220A8397B1DCDAF >> 1, 5225608189600411232, None, 8245168133484221968]
     assert values(col.s.hash(), of) == values(col.s.hash(), batch(s=pa.array(["", "a", None, "ä"]).dictionary_encode()))
-    assert values(col.s.hash(), of)[1] == 1702698405120146464
+    assert values(col.s.hash(), of)[1] == 734586330201691595
     zero, negative, nan, _ = values(col.f.hash(), of)
     assert zero == negative != nan
     assert values((col.f * math.nan).hash(), of)[0] == nan

@@ -14,12 +14,17 @@ Array = np.ndarray[Any, Any]
 GOLDEN = 0x9E3779B97F4A7C15
 
 
-def mixed(word: Any) -> Any:
-    """A word of 64 bits, mixed, without its last bit."""
+def stirred(word: Any) -> Any:
+    """A word of 64 bits, mixed."""
     state = np.uint64(word) + np.uint64(GOLDEN)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((state ^ (state >> np.uint64(31))) >> np.uint64(1))
+    return state ^ (state >> np.uint64(31))
+
+
+def mixed(word: Any) -> Any:
+    """A word of 64 bits, mixed, without its last bit."""
+    return np.int64(stirred(word) >> np.uint64(1))
 
 
 def hash_integers(values: Array, hashes: Array) -> None:

@@ -17,3 +17,17 @@ def choose_values(first: Array, one: Array, other: Array, out: Array) -> None:
     for row in range(out.shape[0]):
         value, otherwise = one[row], other[row]
         out[row] = value if first[row] else otherwise
+
+
+def choose_greater(one: Array, other: Array, out: Array) -> None:
+    """Write the greater value of each row, of equal ones the first; NaN is the greatest."""
+    for row in range(out.shape[0]):
+        x, y = one[row], other[row]
+        out[row] = x if (x != x) | (x >= y) else y  # noqa: PLR0124 - true of nan
+
+
+def choose_lesser(one: Array, other: Array, out: Array) -> None:
+    """Write the lesser value of each row, of equal ones the first; NaN is the greatest."""
+    for row in range(out.shape[0]):
+        x, y = one[row], other[row]
+        out[row] = y if (x != x) | (y < x) else x  # noqa: PLR0124
