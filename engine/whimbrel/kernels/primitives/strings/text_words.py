@@ -1,4 +1,4 @@
-"""Count the characters of texts, and hash texts, eight bytes at a time."""
+"""Count characters of texts, and hash texts, by words of eight bytes."""
 
 from __future__ import annotations
 
