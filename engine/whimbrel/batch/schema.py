@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -19,7 +21,7 @@ class Field:
     type: pa.DataType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schema:
     """Payload columns in order, with the unit (and zone) in which the stream counts time.
 
@@ -36,9 +38,14 @@ class Schema:
     unit: TickUnit = None
     zone: str | None = None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(field.name for field in self.fields)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        """The position of each name, and the first one of a name that is there twice."""
+        return {name: len(self.names) - 1 - back for back, name in enumerate(reversed(self.names))}
 
     @property
     def time_type(self) -> pa.DataType:
@@ -49,14 +56,14 @@ class Schema:
         return iter(self.fields)
 
     def __contains__(self, name: object) -> bool:
-        return any(field.name == name for field in self.fields)
+        return name in self._positions
 
     def index(self, name: str, *, where: str = "") -> int:
         """Position of a column; an unknown name is an error with the near match."""
-        for position, field in enumerate(self.fields):
-            if field.name == name:
-                return position
-        raise SchemaError(f"There is no column {name!r}.", where=where, hint=near_match(name, self.names))
+        position = self._positions.get(name)
+        if position is None:
+            raise SchemaError(f"There is no column {name!r}.", where=where, hint=near_match(name, self.names))
+        return position
 
     def type_of(self, name: str, *, where: str = "") -> pa.DataType:
         return self.fields[self.index(name, where=where)].type
@@ -64,10 +71,10 @@ class Schema:
     def with_fields(self, fields: Iterable[Field], *, where: str = "") -> Schema:
         """The same time, other columns; a name used twice is an error."""
         fields = tuple(fields)
-        names = [field.name for field in fields]
-        for name in names:
-            if names.count(name) > 1:
-                raise SchemaError(f"Two columns would be named {name!r}.", where=where, hint="Rename one of them.")
+        times = Counter(field.name for field in fields)
+        if len(times) < len(fields):
+            name = next(name for name, count in times.items() if count > 1)
+            raise SchemaError(f"Two columns would be named {name!r}.", where=where, hint="Rename one of them.")
         return replace(self, fields=fields)
 
     def select(self, names: Iterable[str]) -> Schema:

@@ -33,5 +33,6 @@ def prune_columns(roots: Sequence[Node]) -> tuple[Node, ...]:
 def _narrowed_source(source: Source, node: Node, wanted: frozenset[str]) -> Source:
     if source.edges:
         return source
-    kept = tuple(name for name in node.schema.names if name in wanted | {source.disorder.partition})
+    read = wanted | {source.disorder.partition}
+    kept = tuple(name for name in node.schema.names if name in read)
     return source if len(kept) == len(node.schema.names) else FilteredSource(source, kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv as python_csv
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -141,7 +142,7 @@ class CsvFiles(FileFormat):
             names = next(python_csv.reader([header.decode()], delimiter=dialect.delimiter), [])
         except python_csv.Error:
             raise UnreadableError("its header line is not CSV") from None
-        twice = next((name for name in names if names.count(name) > 1), None)
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             raise UnreadableError(f"its header names the column {twice!r} twice")
         return names, number + 1, text[end + 1:]

@@ -148,24 +148,25 @@ class GroupAggregate(Operator):
     even: bool = False
 
     def schema(self, *upstream: Schema) -> Schema:
-        keys = self._key_fields(upstream[0])
+        where = self.show()  # once: it names every aggregate
+        keys = self._key_fields(upstream[0], where)
         rows = self.rows or upstream[0]
         for _, aggregate in self.measures:
-            input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows, where=self.show())
+            input_type = None if aggregate.expr is None else type_of(aggregate.expr, rows, where=where)
             if getattr(aggregate.steps(input_type, removable=False), "spans", False):
-                raise ExpressionError(f"{aggregate.show()} weighs events by their part of a window.", where=self.show(),
+                raise ExpressionError(f"{aggregate.show()} weighs events by their part of a window.", where=where,
                                       hint='Use it with past("5m") or cell("1h") in select(), or in over_time(every=).')
         if self.part is AggregatePhase.WHOLE:
             results = self.result_fields(rows)
         else:
             results = [field for name, aggregate in self.measures
                        for field in self._state_fields(name, aggregate, rows)]
-        return upstream[0].with_fields([*keys, *results], where=self.show())
+        return upstream[0].with_fields([*keys, *results], where=where)
 
-    def _key_fields(self, schema: Schema) -> list[Field]:
-        keys = [Field(name, type_of(expr, schema, where=self.show())) for name, expr in self.keys]
+    def _key_fields(self, schema: Schema, where: str) -> list[Field]:
+        keys = [Field(name, type_of(expr, schema, where=where)) for name, expr in self.keys]
         for key in keys:
-            check_key(key.name, key.type, self.show())
+            check_key(key.name, key.type, where)
         return keys
 
     def result_fields(self, schema: Schema) -> list[Field]:
