@@ -81,7 +81,7 @@ class DeskQuery:
 
     @cached_property
     def steps_as_written(self) -> list[str]:
-        """What it is, step by step, for checkpoints."""
+        """Steps of the query as written, for checkpoints."""
         return describe_plans([self.plan])
 
     def _settled(self) -> None:
