@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,13 @@ def finer(one: str, other: str) -> str:
     'us'
     """
     return max(one, other, key=_UNITS.index)
+
+
+@cache
+def integer_limits(type_: pa.DataType) -> tuple[int, int]:
+    """The smallest and the largest value of an integer type."""
+    limits = np.iinfo(type_.to_pandas_dtype())
+    return int(limits.min), int(limits.max)
 
 
 def literal_type(value: Scalar) -> pa.DataType:
@@ -63,8 +71,8 @@ def literal_type_for(value: Scalar, type_: pa.DataType) -> pa.DataType:
         case bool():
             return pa.bool_()
         case int() if pa.types.is_integer(type_):
-            limits = np.iinfo(type_.to_pandas_dtype())
-            return type_ if limits.min <= value <= limits.max else literal_type(value)
+            low, high = integer_limits(type_)
+            return type_ if low <= value <= high else literal_type(value)
         case int() | float() | Decimal() if pa.types.is_float32(type_):
             return type_
         case int() if pa.types.is_decimal(type_):

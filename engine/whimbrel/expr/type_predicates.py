@@ -25,6 +25,18 @@ def is_text(type_: pa.DataType) -> bool:
     return bool(t.is_string(type_) or t.is_large_string(type_))
 
 
+def python_class(type_: pa.DataType) -> type | None:
+    """The class of Python's values that meet a column at its own type; integers, as far as the type holds them.
+
+    None where that depends on the value.
+    """
+    if t.is_integer(type_):
+        return int
+    if is_text(type_):
+        return str
+    return float if is_number(type_) else None
+
+
 def is_ordered(type_: pa.DataType) -> bool:
     """True for types whose values can be compared."""
     return bool(is_plain(type_) or t.is_null(type_) or is_text(type_) or t.is_decimal(type_) or t.is_timestamp(type_)

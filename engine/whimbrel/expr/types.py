@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Any, assert_never
 
-import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
@@ -19,7 +18,7 @@ from whimbrel.expr.cast_types import cast_type, type_in_zone
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.infer_return_type import row_function_type
-from whimbrel.expr.literals import finer, literal_type, literal_type_for, physical
+from whimbrel.expr.literals import finer, integer_limits, literal_type, literal_type_for, physical
 from whimbrel.expr.nodes import (
     Binary,
     Call,
@@ -37,7 +36,7 @@ from whimbrel.expr.nodes import (
 )
 from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern, check_replacement
-from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_text
+from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_text, python_class
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -435,27 +434,26 @@ def in_range(expr: Binary, left: pa.DataType, right: pa.DataType) -> Binary:
         op, x, y, type_ = SEEN_FROM_THE_RIGHT[op], y, x, right
     if not isinstance(y, Lit) or not isinstance(y.value, int) or _holds(type_, y.value):
         return expr
-    low, high = _limits(type_)
+    low, high = integer_limits(type_)
     if y.value > high:
         return Binary("<=" if op in ("<", "<=", "!=") else ">", x, Lit(high))
     return Binary(">=" if op in (">", ">=", "!=") else "<", x, Lit(low))
 
 
-def _limits(type_: pa.DataType) -> tuple[int, int]:
-    limits = np.iinfo(type_.to_pandas_dtype())
-    return int(limits.min), int(limits.max)
-
-
 def _holds(type_: pa.DataType, value: Any) -> bool:
     if not t.is_integer(type_) or not isinstance(value, int) or isinstance(value, bool):
         return True
-    low, high = _limits(type_)
+    low, high = integer_limits(type_)
     return low <= value <= high
 
 
 def choices(expr: Call, x: pa.DataType) -> list[Scalar]:
     """What ``is_in`` looks for, but integers that the column's type cannot hold and times between two of its ticks."""
-    return [value for value in expr.options if _holds(x, value) and not _is_finer(x, value)]
+    known = vars(expr).setdefault("_choices", {})
+    if x not in known:
+        known[x] = [value for value in expr.options if _holds(x, value) and not _is_finer(x, value)]
+    found: list[Scalar] = known[x]
+    return found
 
 
 def _is_finer(type_: pa.DataType, value: Scalar) -> bool:
@@ -467,8 +465,9 @@ def _is_finer(type_: pa.DataType, value: Scalar) -> bool:
 
 def in_type(expr: Call, x: pa.DataType) -> pa.DataType:
     """The type at which ``is_in`` compares."""
+    same = python_class(x)  # of thousands of values, others are few
     types = [common_type(expr, (expr.args[0], x), (Lit(value), literal_type(value)), compared=True)
-             for value in choices(expr, x)]
+             for value in choices(expr, x) if type(value) is not same]
     return reduce(lambda one, other: common_type(expr, (expr, one), (expr, other), compared=True), types, x)
 
 
