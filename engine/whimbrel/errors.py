@@ -125,7 +125,8 @@ def near_match(name: str, known: Iterable[str], *, noun: str = "column") -> str:
     >>> near_match("x", ["price", "volume"])
     'Use one of the columns price, volume.'
     """
-    names, nouns = list(known), f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    names = list(known)
+    nouns = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeou" else f"{noun}s"
     if not names:
         return f"There are no {nouns}."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)

@@ -60,6 +60,13 @@ EXPRESSION: Mapping[str, str] = {
     "alias": "a name in select: select(name=col.x)",
     **dict.fromkeys(("map_elements", "apply"), "a function of rows: .select(y=lambda row: ...)"),
     "struct": '.field("name")', "eq": "an operator: col.x == 3",
+    "filter": ".where(...) of an aggregate: wb.mean(col.x).where(col.x > 1)",
+    **{name: f".str.{name}(...)" for name in (
+        "lower", "upper", "strip", "lstrip", "rstrip", "starts_with", "ends_with", "replace", "extract", "strptime",
+        "length", "title", "zfill", "pad_start", "pad_end", "repeat")},
+    "startswith": ".str.starts_with(...)", "endswith": ".str.ends_with(...)",
+    **{name: f".dt.{name}" for name in ("year", "month", "day", "hour", "minute", "second", "weekday", "date")},
+    "strftime": ".dt.strftime(...)", "epoch": '.dt.epoch("us")', "total_seconds": ".dt.total_seconds",
 }
 
 TEXTS: Mapping[str, str] = {

@@ -35,7 +35,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h|d|w)")
 _CALENDAR = re.compile(r"[+-]?\s*[\d.]*\s*(?:mos?|mon|months?|q|quarters?|qtr|y|yrs?|years?|a|[MQY][SE]?|A)")
 _WEEKS = re.compile(r"\d+\s*w")
 _MONDAY = "4d"
-_HINT = 'Use a number with a unit, such as "250ms", "5m" or "1h30m"; units: ns us ms s m h d w.'
+_HINT = 'Use a number with a unit, such as "250ms", "5m" or "1h30m"; units: ns us ms s m h d w, alone mo q y.'
 
 
 def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:

@@ -129,8 +129,8 @@ def _at_month(expr: Call, x: Value, span: CalendarSpan, side: Literal["left", "r
     low, high = int(times.min()), int(times.max())
     first, last = grid.range
     if low < first or high > last:
-        raise KernelError(f"{expr.function}({span.show()!r}) needs times within years 1 to 9999 and the time unit, got "
-                          f"{format_instant(low if low < first else high, x.type.unit, None)}.", where=expr.show(),
+        raise KernelError(f"{expr.function}({span.show()!r}) must stay within years 1 to 9999 and the time unit, "
+                          f"got {format_instant(low if low < first else high, x.type.unit, None)}.", where=expr.show(),
                           hint="Remove such rows first with where(...).")
     _, bounds = grid.around(low, high)
     if grid.zone == "UTC" and (high - low) // grid.day < times.size:

@@ -16,7 +16,7 @@ from whimbrel.errors import ExpressionError
 from whimbrel.expr.type_predicates import is_number, is_text
 
 Takes = Literal["a number", "an integer", "a string", "a time or a date", "a time", "a date and time", "a duration",
-                "a list", "an index", "an address", "any value"]
+                "a list", "an index", "an address", "a plain value"]
 _FITS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     "a number": lambda type_: is_number(type_) or t.is_decimal(type_),
     "an integer": lambda type_: bool(t.is_integer(type_)),
@@ -28,14 +28,14 @@ _FITS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     "a list": lambda type_: bool(t.is_list(type_) or t.is_large_list(type_)),
     "an index": lambda type_: bool(t.is_integer(type_)),
     "an address": lambda type_: is_text(type_) or bool(t.is_integer(type_)) or type_ == pa.binary(16),
-    "any value": lambda type_: not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType),
+    "a plain value": lambda type_: not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType),
 }
 _HINTS: Final = {
     "a number": "Use .cast('float64').", "a string": "Use .cast('string').", "an integer": "Use .cast('int64').",
     "an index": "Use .cast('int64').",
     "a time or a date": "Use .cast('timestamp[us]').", "a time": "Use .cast('timestamp[us]').",
     "a date and time": "Use .cast('timestamp[us]').", "a duration": "Use .cast('duration[us]').",
-    "a list": "Collect values into a list first: wb.collect(col.x).", "any value": "Use its fields or items.",
+    "a list": "Collect values into a list first: wb.collect(col.x).", "a plain value": "Use its fields or items.",
     "an address": "Use a text, an integer (IPv4), or 16 bytes (IPv6).",
 }
 _BROUGHT: Final = {"a number": pa.float64(), "an integer": pa.int64()}

@@ -44,7 +44,7 @@ BITS: Final[dict[str, Function]] = {
     "bitwise_not": Function("an integer", _INT, pc.bit_wise_not, sql=None, direct=np.bitwise_not),
     "shift_left": Function("an integer", _INT, _shifted(np.left_shift), 2, sql=None, arrays=True),
     "shift_right": Function("an integer", _INT, _shifted(np.right_shift), 2, sql=None, arrays=True),
-    "hash": Function("any value", _INT, hash_others, arrays=True, direct=hash_numbers),
+    "hash": Function("a plain value", _INT, hash_others, arrays=True, direct=hash_numbers),
     "haversine": Function("a number", pa.float64(), _haversine, 4, arrays=True),
 }
 """Functions by the names of their calls."""

@@ -269,11 +269,11 @@ _NUMBERS = _needs(is_number, "numbers")
 _ORDERED = _needs(is_ordered, "values with an order")
 
 LISTS: Final[dict[str, Function]] = {
-    "concat_list": Function("any value", _list_type, _concat, 0, sql="list_value", check=_check_alike, arrays=True),
+    "concat_list": Function("a plain value", _list_type, _concat, 0, sql="list_value", check=_check_alike, arrays=True),
     "list.length": Function("a list", _INT, _length, sql="list_length", arrays=True),
     "list.get": Function(("a list", "an index"), _item_type, _get, 2, sql=None, arrays=True),
     "list.slice": Function(("a list", "an index", "an index"), None, _slice, 0, sql=None, arrays=True),
-    "list.contains": Function(("a list", "any value"), pa.bool_(), _contains, 2, sql="list_contains",
+    "list.contains": Function(("a list", "a plain value"), pa.bool_(), _contains, 2, sql="list_contains",
                               check=_check_contains, arrays=True),
     "list.sum": Function("a list", lambda given, _: _INT if t.is_integer(_item(given)) else pa.float64(), _sum,
                          sql="list_sum", check=_NUMBERS, arrays=True),

@@ -154,7 +154,7 @@ def check_directives(form: Any, known: frozenset[str], shown: str) -> None:
     for letter in re.findall("%(.?)", form, re.DOTALL):
         if letter not in known:
             raise ExpressionError(f"The format has an unknown directive '%{letter}'.", where=shown,
-                                  hint="Use directives such as %Y, %m, %d, %H, %M, %S and %f.")
+                                  hint=f"Use {', '.join(f'%{each}' for each in sorted(known))}.")
 
 
 def _check_unit(known: Sequence[str]) -> Callable[[Types, Sequence[Any], str], None]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.errors import ExpressionError
+from whimbrel.errors import ExpressionError, KernelError
 from whimbrel.expr.nodes import Call
 from whimbrel.expr.string_search import contains, ends_with, index_of, is_ascii, lengths, starts_with
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS
@@ -19,7 +19,11 @@ def string_function(expr: Call, x: Value) -> Value:
     """The functions of ``.str``."""
     if expr.function in TEXT_FUNCTIONS:
         made = TEXT_FUNCTIONS[expr.function]
-        return Value(x.type, per_distinct(x, lambda s: made(s, *expr.options)))
+        try:
+            return Value(x.type, per_distinct(x, lambda s: made(s, *expr.options)))
+        except (pa.ArrowCapacityError, MemoryError):
+            raise KernelError("The texts of one batch would be too long for memory.", where=expr.show(),
+                              hint="Make them shorter.") from None
     match expr.function, expr.options:
         case "str.contains", (text, True):
             return from_arrow(_matched(expr, x, text))

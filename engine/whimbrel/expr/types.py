@@ -326,7 +326,8 @@ def _kind(type_: pa.DataType) -> str:
 
 def unary_type(expr: Expr, op: str, x: pa.DataType) -> pa.DataType:
     if op == "~":
-        require(expr, is_bool(x), "'~' takes a condition", x)
+        require(expr, is_bool(x), "'~' takes a condition", x,
+                hint="Use x.bitwise_not() for bits of integers." if t.is_integer(x) else "")
         return BOOL
     require(expr, is_number(x) or t.is_duration(x) or t.is_decimal(x), f"{op!r} takes a number or a duration", x)
     return INT if t.is_integer(x) else x

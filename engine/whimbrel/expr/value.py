@@ -129,7 +129,10 @@ def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
         return Value(type_, pa.scalar(value, type_))
     if value is None:
         return Value(type_, dtype.type(0), np.bool_(False))
-    return Value(type_, dtype.type(physical(value, type_)))
+    try:
+        return Value(type_, dtype.type(physical(value, type_)))
+    except OverflowError:
+        raise KernelError(f"{value} does not fit into {type_}.", where=f"lit({value})", hint=OTHER_NUMBERS) from None
 
 
 def at_row(data: Any, row: int) -> Any:

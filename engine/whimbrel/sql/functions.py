@@ -235,12 +235,15 @@ def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> E
 
 def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
     lower, text = name.lower(), scope.binder.text
+    if isinstance(node, exp.Struct):
+        return text.error("A query makes no structs.", node, "Select each value as a column.")
+    said = text.called(node) or lower
     if lower in FILE_FUNCTIONS:
         return text.error(refusal("files")[0], node, refusal("files")[1])
     if lower in WALL_CLOCK:
         return text.error(*_at(refusal("wall clock", name=f"{lower}()"), node))
     if lower in RANDOM:
-        return text.error(*_at(refusal("random", name=f"{lower}()"), node))
+        return text.error(*_at(refusal("random", name=f"{said}()"), node))
     if lower in ("moving_sum", "moving_sum_exp", "byte_match_offset"):
         kind = "byte_match_offset" if lower == "byte_match_offset" else "moving_sum"
         return text.error(*_at(refusal(kind, name=lower), node))
@@ -251,7 +254,10 @@ def unknown_function(node: Any, name: str, scope: NameScope) -> Exception:
         return text.error(f"{lower}() takes other arguments.", node, "See the functions in docs/sql.md.")
     close = [] if lower in ELSEWHERE_ONLY else difflib.get_close_matches(lower, known, n=1, cutoff=_CLOSE)
     found = WORKING_HERE.get(lower) or "".join(close)
-    return text.error(f"There is no function {lower!r}.", node,
+    if isinstance(node, exp.JSONExtract | exp.JSONExtractScalar) and not text.called(node):
+        said = "->" if isinstance(node, exp.JSONExtract) else "->>"
+        return text.error(f"There is no operator {said!r}.", node, f"Use {found}.")
+    return text.error(f"There is no function {said!r}.", node,
                       f"Use {found}." if found else "Pass it: wb.sql(..., functions={...}).")
 
 

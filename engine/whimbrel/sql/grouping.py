@@ -275,8 +275,9 @@ def _refuse_endless(node: Any, keys: list[Key], relation: SqlRelation, binder: B
     lost = next((key for key in keys if follows_time(key.node, relation)), None)
     if lost is not None:
         start, stop = _text_span(lost.node)
+        shown = lost.node.sql() if isinstance(lost.node, exp.Extract | exp.Cast) else binder.text.text[start:stop]
         reason = why_not(lost.value, relation) if lost.value is not None else "repeats"
-        what, hint_ = refusal("lost order", text=binder.text.text[start:stop], reason=reason, **hint)
+        what, hint_ = refusal("lost order", text=shown, reason=reason, **hint)
         raise binder.text.error(what, lost.node, hint_)
     what, hint_ = refusal("group without epoch", **hint)
     raise binder.text.error(what, group, hint_)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from whimbrel.errors import SqlError
 
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_QUOTED = re.compile(r'"[^"]*"')
 _WIDEST_LINE = 100
 """Characters of a line that an error shows."""
 
@@ -23,6 +26,11 @@ class SqlText:
     def error_at(self, what: str, start: int, stop: int, hint: str) -> SqlError:
         """An error at a range of characters, with the line and a caret."""
         return SqlError(what, where=self.excerpt(start, stop), hint=hint)
+
+    def called(self, node: Any) -> str:
+        """The name of a function as the user wrote it; an empty text where a node is no call in the text."""
+        found = _CALL.match(self.text, node.meta["start"]) if "start" in node.meta else None
+        return found[1].lower() if found else ""
 
     def excerpt(self, start: int, stop: int) -> str:
         """The number of the line, its text, and a line with carets."""
@@ -49,6 +57,9 @@ def span(node: Any) -> tuple[int, int]:
 
 
 def plain_hint(hint: str) -> str:
-    """A hint of an expression, if it has no Python in it."""
+    """A hint of an expression, if it has no Python in it; else the one about types, if it is about them."""
     python = ("(", "col.", "wb.", "lambda", "[")
-    return hint if hint and not any(mark in hint for mark in python) else "Cast one side, such as CAST(x AS DOUBLE)."
+    if hint and not any(mark in _QUOTED.sub("", hint) for mark in python):
+        return hint
+    types = not hint or "cast" in hint.lower() or "(" not in hint or "parentheses" in hint
+    return "Cast one side, such as CAST(x AS DOUBLE)." if types else "See the functions in docs/sql.md."

@@ -65,7 +65,9 @@ class NameScope:
                              "interface, such as eth0.TCP.")
         if name in ("window_start", "window_end"):
             raise text.error(f"There is no column {name!r}.", node, "Put a window on the stream, such as TUMBLE.")
-        raise text.error(f"There is no column {name!r}.", node, near_match(name, names))
+        hint = near_match(name, names) if names or "//" not in text.text else (
+            "// begins a comment, so FROM may be in it. Use / to divide integers.")
+        raise text.error(f"There is no column {name!r}.", node, hint)
 
     def type_of(self, expr: Expr, node: Any) -> pa.DataType:
         """The type of an expression, which may have aggregates in it."""

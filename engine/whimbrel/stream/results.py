@@ -92,7 +92,8 @@ class ResultMethods:
         """Run the query to its end, and return statistics of each column.
 
         The rows are count, null_count, mean, std, min, 25%, 50%, 75% and max. The column `statistic` has their names.
-        Columns of numbers have numbers. Other columns have texts, and null for mean, std and quantiles. Quantiles are
+        Columns of numbers have floats, so integers above 2^53 are
+        rounded. Other columns have texts, and null for mean, std and quantiles. Quantiles are
         linear. The standard deviation is that of a sample. As in aggregates, NaN is a value and the largest one.
 
         Raises
@@ -196,8 +197,10 @@ def _statistics(values: pa.ChunkedArray) -> pa.Array:
         quantiles = [quantile_sorted(fraction, ordered, begin, end)[0] if count else None
                      for fraction in _FRACTIONS.values()]
         return pa.array([count, nulls, pc.mean(numbers).as_py(), std, *quantiles], pa.float64(), from_pandas=False)
+    ordered_as = pa.int64() if pa.types.is_duration(values.type) else values.type  # Arrow orders no durations
     try:
-        least, greatest = (_text(value) for value in pc.min_max(values).values())
+        bounds = pc.min_max(values.cast(ordered_as)).values()
+        least, greatest = (_text(value.cast(values.type)) for value in bounds)
     except pa.ArrowNotImplementedError:  # lists, structs and dictionaries have no order in Arrow
         least = greatest = None
     return pa.array([str(count), str(nulls), None, None, least, None, None, None, greatest], pa.string())

@@ -88,6 +88,15 @@ def test_floor_agrees_with_windows() -> None:
     assert by_key.sort_by("w")["n"].to_pylist() == windows["n"].to_pylist()
 
 
+def test_the_last_year_has_no_window_and_a_weekday_has_its_plural() -> None:
+    with pytest.raises(wb.WhimbrelError, match="must stay within years 1 to 9999") as error:
+        log([datetime(9999, 12, 31, 23)]).tumbling_window("1y").aggregate(n=wb.count()).collect()
+    assert error.value.where == "tumbling_window('1y')"
+    with pytest.raises(PlanError) as error:
+        log().tumbling_window("1w", week_start="mon")
+    assert "weekdays are" in error.value.hint
+
+
 def test_before_the_epoch() -> None:
     early = [datetime(1969, 12, day, 5) for day in range(20, 31)]
     assert starts(log(early).tumbling_window("1w")) == sorted(set(map(monday, early)))

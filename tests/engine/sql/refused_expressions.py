@@ -306,10 +306,10 @@ IN needs a subquery of one column.
   hint:  Select one column.
 """),
     'struct': ("SELECT {'a': 1}", """
-There is no function 'struct'.
+A query makes no structs.
   where: line 1: SELECT {'a': 1}
                               ^
-  hint:  Pass it: wb.sql(..., functions={...}).
+  hint:  Select each value as a column.
 """),
     'long text': ('SELECT time, srcIP, destIP, protocol, len, time + len, time + len + protocol, nothing FROM TCP', """
 There is no column 'nothing'.

@@ -110,7 +110,7 @@ current_date() is another value in each run, so a backtest would differ from a l
   hint:  Use the event time, or SLIDE(t, INTERVAL '1' HOUR) for the last hour.
 """),
     'random': ('SELECT random() FROM TCP', """
-rand() gives other values in each run.
+random() gives other values in each run.
   where: line 1: SELECT random() FROM TCP
                         ^^^^^^
   hint:  Use a column of the stream.

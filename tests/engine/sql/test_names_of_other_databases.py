@@ -27,7 +27,11 @@ def test_every_name_has_a_hint_that_is_a_query() -> None:
     ("md5(s)", "Pass it"), ("age(t, u)", "Use date_diff('day', t, u)."), ("last_day(t)", "Pass it"),
     ("make_date(2024, 1, 2)", "Use CAST('2024-01-31' AS DATE)."), ("ascii(s)", "Pass it"), ("bit_count(n)", "Pass it"),
     ("date_add(t, INTERVAL '1' DAY)", r"Use t + INTERVAL '1' DAY."), ("to_timestamp(s)", "Use strptime(s"),
-    ("array_length(l)", "Use list_length(l)"), ("concat_ws(',', s, s)", "Use s || ',' || s."),
+    ("array_length(l)", "Use list_length(l)"), ("concat_ws(',', s, s)", "Use concat(s, ',', s)."),
+    ("isinf(x)", "Use abs(x) = CAST('inf' AS DOUBLE)."), ("list(x)", "Use array_agg(x)."),
+    ("s->>'$.a'", "Use json_extract_string(s, '$.a')."), ("json_extract_string(s, 'a[')", "Use keys and places"),
+    ("split_part(s, '', 1)", "See the functions"), ("n//2", "Use / to divide integers."),
+    ("{'a': 1}", "Select each value"),
     ("n ^ 2", "Use power(x, y), or xor(x, y)"), ("n ** 2", "Use power(x, y)"), ("lengthh(s)", "Use length."),
     ("tuncr(x)", "Use trunc."), ("trick(x)", "Pass it"), ("[n, 2]", "wb.concat_list"), ("[1, 'a']", ""),
 ])
@@ -35,6 +39,27 @@ def test_hint(call: str, hint: str) -> None:
     with pytest.raises(SqlError) as error:
         wb.sql(f"SELECT {call} AS v FROM log", log=LOG)
     assert hint in error.value.hint
+
+
+@pytest.mark.parametrize(("call", "said"), [
+    ("isinf(x)", "'isinf'"), ("random()", "random()"), ("array_length(l)", "'array_length'"), ("s->>'$.a'", "'->>'"),
+    ("{'a': 1}", "structs"),
+])
+def test_an_error_has_the_name_that_the_query_has(call: str, said: str) -> None:
+    with pytest.raises(SqlError) as error:
+        wb.sql(f"SELECT {call} AS v FROM log", log=LOG)
+    assert said in error.value.what
+
+
+@pytest.mark.parametrize(("key", "said"), [
+    ("extract(month FROM t)", "EXTRACT(MONTH FROM t) repeats, so"),
+    ("t::date", "CAST(t AS DATE) is a narrowing cast, so"),
+])
+def test_a_key_that_closes_no_group_is_shown_as_a_whole(key: str, said: str) -> None:
+    log = wb.from_arrow(LOG.slice(0, 2), time="t")
+    with pytest.raises(SqlError) as error:
+        wb.sql(f"SELECT count(*) AS n FROM log GROUP BY {key}", log=log)
+    assert error.value.what.startswith(said)
 
 
 def test_bits_and_replacements_are_printed() -> None:

@@ -122,7 +122,7 @@ def test_a_wrong_result_and_a_refusal_are_seen() -> None:
     records = read_records("query I nosort\nSELECT 1 + 1\n----\n3\n\nquery I nosort\nSELECT random()\n----\n3\n")
     report = run_records(records, "a file")
     assert (report.passed, len(report.wrong)) == (0, 1)
-    assert list(report.refusals) == ["rand() gives other values in each run."]
+    assert list(report.refusals) == ["random() gives other values in each run."]
 
 
 @pytest.mark.parametrize("change", [

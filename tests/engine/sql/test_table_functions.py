@@ -151,7 +151,7 @@ PARTITION BY needs columns.
 Cannot read 'x' as a duration.
   where: line 1: SELECT * FROM SHIFT(TCP, 'x')
                                ^^^^^^^^^^^^^^
-  hint:  Use a number with a unit, such as "250ms", "5m" or "1h30m"; units: ns us ms s m h d w.
+  hint:  Use a number with a unit, such as "250ms", "5m" or "1h30m"; units: ns us ms s m h d w, alone mo q y.
 """),
     "a word of SQL": ("SELECT * FROM UNPIVOT(TCP, len)", """
 UNPIVOT is an operator, and a word of SQL too.
@@ -163,7 +163,7 @@ UNPIVOT is an operator, and a word of SQL too.
 explode() needs a list of values, got 5.
   where: line 1: SELECT * FROM EXPLODE(TCP, len, 5)
                                ^^^^^^^^^^^^^^^^^^^
-  hint:  Cast one side, such as CAST(x AS DOUBLE).
+  hint:  See the functions in docs/sql.md.
 """),
     "a window": ("SELECT * FROM SHIFT(TUMBLE(TCP, time, 60), 5)", """
 A window needs rows that have no window yet.

@@ -114,3 +114,9 @@ def test_times_far_away_are_not_others() -> None:
         log.to_polars()
     assert log.to_pandas()["t"].astype("int64").tolist() == [2**62]
     assert log.describe()["t"].to_pylist() == ["1", "0", None, None, str(2**62), None, None, None, str(2**62)]
+
+
+def test_describe_has_the_least_and_the_longest_duration():
+    lasting = wb.from_arrow({"at": [0, 1], "d": pa.array([5, 2], pa.duration("s"))}, time="at")
+    found = lasting.describe().to_pylist()
+    assert (found[4]["d"], found[-1]["d"]) == ("0:00:02", "0:00:05")

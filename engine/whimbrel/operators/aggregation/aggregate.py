@@ -407,7 +407,7 @@ def aggregate(schema: Schema, keys: Keys = (), known: Properties = _NOTHING_KNOW
         raise PlanError(f"{asks} needs a tumbling or hopping window directly before aggregate().",
                         where="aggregate(...)",
                         hint='Put aggregate() after tumbling_window(...) or hopping_window(...); for sessions use '
-                             'session_window(..., emit="close").')
+                             'session_window(..., emit="close"). Windows of wb.calendar(...) have no grid.')
     filled = fill.items() if isinstance(fill, Mapping) and not known.whole else ()  # no window of a whole log is empty
     constants = tuple((name, Lit(value)) for name, value in filled)
     plain = tuple((name, each) for name, each in results.items() if isinstance(each, Aggregate))

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.calendar_grid import CalendarWindows
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.operators.windows.calendar_window import numbered
+from whimbrel.operators.windows.calendar_window import CalendarWindow, numbered
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Operator, Properties, WindowGrid
 
@@ -92,7 +92,8 @@ class CellKernel(Stateless):
             batch = starts_only(batch)
             if not len(batch):
                 return batch
-            numbers = numbered(self.windows, batch, self.windows.borders.late_start, self.cells.show())
+            numbers = numbered(self.windows, batch, self.windows.borders.late_start,
+                               CalendarWindow(windows=self.windows).show())
             ends = 1 if self.windows.tumbling else self.windows.ends(numbers)
             return batch.having(sync=numbers, ends=ends, ids=None,
                                 began=batch.first_start if self.cells.remembers else None)

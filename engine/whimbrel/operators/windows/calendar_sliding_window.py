@@ -97,7 +97,7 @@ class CalendarSlidingKernel(Stateless):
         first, last = grid.range
         low, high = int(times.min()), int(times.max())
         if low < first or high > last - (window.size.longest + 2) * grid.day:
-            raise KernelError(f"A calendar window needs times within years 1 to 9999 and the time unit, got "
+            raise KernelError(f"A calendar window must stay within years 1 to 9999 and the time unit, got a row at "
                               f"{format_instant(low if low < first else high, grid.unit, None)}.", where=window.show(),
                               hint="Remove such rows first with where(...).")
         walls = shown_by_clocks(times, window.zone, window.unit)

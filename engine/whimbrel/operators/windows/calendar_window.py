@@ -157,7 +157,7 @@ def numbered(windows: CalendarWindows, batch: Batch, late: int, where: str) -> T
     first_tick, last_tick = grid.range
     if low < first_tick or high > last_tick:
         outside = low if low < first_tick else high
-        raise KernelError(f"A calendar window needs times within years 1 to 9999 and the time unit, got "
+        raise KernelError(f"A calendar window must stay within years 1 to 9999 and the time unit, got a row at "
                           f"{format_instant(outside, grid.unit, None)}.", where=where,
                           hint="Remove such rows first with where(...).")
     first, bounds = grid.around(low, high)

@@ -74,7 +74,11 @@ def calendar(sessions: Any) -> TradingCalendar:
     >>> trades.tumbling_window(hours).aggregate(total=wb.sum(wb.col.x)).collect().to_pylist()
     [{'start': 0, 'end': 8, 'total': 3}, {'start': 20, 'end': 30, 'total': 4}]
     """
-    table = sessions if isinstance(sessions, pa.Table) else pa.table(sessions)
+    try:
+        table = sessions if isinstance(sessions, pa.Table) else pa.table(sessions)
+    except (ValueError, TypeError, pa.ArrowException):
+        raise PlanError(f"A calendar is made of a table, not of {type(sessions).__name__}.", where="calendar()",
+                        hint='Use two columns of equal length, such as {"start": [...], "end": [...]}.') from None
     if table.num_columns < 2 or not table.num_rows:
         raise PlanError("A calendar needs the start and the end of at least one session.", where="calendar()",
                         hint='Use a table with two columns, such as {"start": [...], "end": [...]}.')

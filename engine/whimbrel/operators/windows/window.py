@@ -235,6 +235,9 @@ def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: D
     windows = calendar_windows(where, schema, size, hop, offset, borders, timezone, week_start)
     if windows is not None:
         return CalendarWindow(windows=windows)
+    if timezone is not None and schema.unit is None:
+        raise PlanError(f"Integer times follow no clock, got timezone={timezone!r}.", where=where,
+                        hint="Leave timezone= out.")
     _check_zone_applies(timezone, where, 'Use whole days, or offset= to shift the hours, such as offset="30m".')
     begin = grid_offset(hop, schema.unit, offset, where=where)
     size, hop, day = (duration_ticks(span, schema.unit, where=where) if span else 0
