@@ -92,9 +92,9 @@ class ResultMethods:
         """Run the query to its end, and return statistics of each column.
 
         The rows are count, null_count, mean, std, min, 25%, 50%, 75% and max. The column `statistic` has their names.
-        Columns of numbers have floats, so integers above 2^53 are
-        rounded. Other columns have texts, and null for mean, std and quantiles. Quantiles are
-        linear. The standard deviation is that of a sample. As in aggregates, NaN is a value and the largest one.
+        Columns of numbers have floats, which round integers above 2^53. Other columns have texts, and null for mean,
+        std and quantiles. Quantiles are linear. The standard deviation is that of a sample. As in
+        aggregates, NaN is a value and the largest one.
 
         Raises
         ------

@@ -16,6 +16,13 @@ LOG = wb.from_arrow({"at": [0], **ROW}, time="at")
 
 
 @pytest.mark.parametrize(("build", "what", "hint"), [
+    (lambda: LOG.tumbling_window(wb.calendar({"a": [0], "b": [5]})).aggregate(n=wb.count(), fill=True),
+     "fill=True needs a tumbling", r"wb.calendar\(...\) have no grid"),
+    (lambda: wb.calendar([(0, 5)]), "made of a table, not of list", "two columns"),
+    (lambda: LOG.tumbling_window(5, timezone="UTC"), "Integer times follow no clock", "Leave timezone= out"),
+    (lambda: LOG.select(y=wb.lit(2**63) + 1).collect(), "9223372036854775808 does not fit into int64", "decimals"),
+    (lambda: LOG.select(y=col.s.str.repeat(10**10)).collect(), "too long for memory", "shorter"),
+    (lambda: LOG.select(y=~col.i), "'~' takes a condition, not int64", "bitwise_not"),
     (lambda: LOG.explode("v", 3), r"explode\(\) needs a list of values, got 3", r"explode\('v', \[3\]\)"),
     (lambda: LOG.explode("v", "ab"), "needs a list of values, got 'ab'", r"explode\('v'\) for the items"),
     (lambda: LOG.unnest("x"), "unnest.. needs a struct; column 'x' has type double", "column of structs"),
