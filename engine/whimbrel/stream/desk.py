@@ -421,7 +421,7 @@ class Desk:
 
     def _explain(self) -> str:
         session = self._loop.session
-        going = [query for query in session.queries.values() if query.state in ("running", "finished")]
+        going = [query for query in session.queries.values() if query.is_current]
         plans = dict(zip((query.name for query in going), explain_together([session.shown(query) for query in going]),
                          strict=True)) if going else {}
         cost = desk_cost(session)

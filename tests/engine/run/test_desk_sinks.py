@@ -169,6 +169,25 @@ def test_a_failing_sink_touches_only_its_own_query(tmp_path: Path, checkpointed:
     desk.stop()
 
 
+def test_a_query_of_a_stopped_desk_is_stopped_and_resumes(tmp_path: Path) -> None:
+    def opened() -> wb.Desk:
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path, every="1h"))
+        desk.add("sums", SHAPES[2](events, 3))
+        return desk
+
+    events, _ = made(3)
+    desk = opened()
+    desk.run(rows=1000)
+    desk.stop()
+    assert desk["sums"].state == "stopped"
+    assert desk["sums"].rows
+    desk = opened()
+    assert desk["sums"].state == "running"
+    desk.run()
+    desk.stop()
+    assert desk["sums"].state == "finished"
+
+
 @pytest.mark.parametrize("number", [0, 2])
 def test_readers_of_a_query_that_its_sink_ended_resume(tmp_path: Path, number: int) -> None:
     events, _ = made(3)

@@ -53,6 +53,8 @@ class DeskQuery:
         The state as far as it is known; :attr:`state` first runs steps that wait until somebody asks.
     failure : WhimbrelError or None
         The error, likewise.
+    desk_stopped : bool
+        Whether the desk reads no more. Its checkpoint keeps :attr:`status`, with which a restart goes on.
     shared : SharedQuery or None
         Its steps, where it takes part in a shared aggregate.
     """
@@ -63,6 +65,7 @@ class DeskQuery:
         self.status: DeskQueryState = "running"
         self.failure: WhimbrelError | None = None
         self.shared: SharedQuery | None = None
+        self.desk_stopped = False
         self.number = -1
         self.answer: Answer
         self.root: Node
@@ -101,7 +104,13 @@ class DeskQuery:
     def state(self) -> DeskQueryState:
         """State of the query: "running", "finished", "failed" or "stopped"."""
         self._settled()
-        return self.status
+        return "stopped" if self.desk_stopped and self.status == "running" else self.status
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its result is of all rows that the desk has read: nothing has ended it alone."""
+        self._settled()
+        return self.status in ("running", "finished")
 
     @property
     def error(self) -> WhimbrelError | None:

@@ -451,6 +451,8 @@ class DeskSession:
 
     def close(self) -> None:
         """Let go of sources and sinks."""
+        for query in self.queries.values():
+            query.desk_stopped = True
         self.sinks.close()
         if self._reader is not None:
             self._reader.close()

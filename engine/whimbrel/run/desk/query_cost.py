@@ -106,7 +106,7 @@ class DeskCost:
 def desk_cost(session: DeskSession) -> DeskCost:
     """What a desk and its queries cost now."""
     pipeline = session.pipeline
-    going = [query for query in session.queries.values() if query.state in ("running", "finished")]
+    going = [query for query in session.queries.values() if query.is_current]
     users = _Users(Counter(number for query in going for number in pipeline.needs[query.number]),
                    Counter(query.shared for query in going if query.shared is not None))
     queries = tuple(_cost(session, query, users) for query in session.queries.values())
@@ -131,7 +131,7 @@ class _Users:
 
 
 def _cost(session: DeskSession, query: DeskQuery, users: _Users) -> QueryCost:
-    going = query.state in ("running", "finished")
+    going = query.is_current
     needs = session.pipeline.needs[query.number] if going else frozenset[int]()
     own = {number for number in needs if users.of_step[number] == 1}
     rest = query.shared if going else None
