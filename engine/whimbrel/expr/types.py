@@ -80,6 +80,8 @@ def _type_of(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.DataType
 
     Each part caches its type for the last schema: code generation asks at every step.
     """
+    if type(expr) is Col and expr.name in schema:
+        return schema.type_of(expr.name)
     over, known = expr.__dict__.get("_typed", (None, None))
     if over is schema:
         return known

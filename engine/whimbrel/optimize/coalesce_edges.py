@@ -15,6 +15,8 @@ def join_edges(roots: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def _before(node: Node) -> Node:
+    if all(below.properties.intervals_only for below in node.inputs):
+        return node
     if not isinstance(node.op, Operator) or (node.op.accepts_edges and "end_time" not in reads_lifetime(node.op)):
         return node
     inputs = tuple(below if below.properties.intervals_only else Node(Coalesce(), (below,)) for below in node.inputs)

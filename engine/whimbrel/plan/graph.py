@@ -47,7 +47,13 @@ class Node:
     def schema(self) -> Schema:
         if isinstance(self.op, Source):
             return self.op.schema
-        return self.op.schema(*(node.schema for node in self.inputs))
+        upstream = tuple(node.schema for node in self.inputs)
+        over, known = vars(self.op).get("_schema", ((), None))  # a rewritten plan has many of the same operators
+        if known is None or [*map(id, upstream)] != [*map(id, over)]:
+            known = self.op.schema(*upstream)
+            vars(self.op)["_schema"] = upstream, known
+        found: Schema = known
+        return found
 
     @cached_property
     def properties(self) -> Properties:
