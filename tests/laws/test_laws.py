@@ -146,7 +146,8 @@ def test_no_operator_is_left_out() -> None:
     for text in (text for file in files for text in getattr(file, "QUERIES", {}).values()):
         trial = Trial(Query((text,)).build, INPUTS)
         asked |= {type(node.op) for node in trial.stream(trial.sources()).node.walk()}
-    assert set(Operator.__subclasses__()) - MADE_BY_THE_PLANNER <= asked
+    made = {each for each in Operator.__subclasses__() if each.__module__.startswith("whimbrel.")}
+    assert made - MADE_BY_THE_PLANNER <= asked
 
 
 def many_keys(seed: int, rows: int) -> list[Event]:

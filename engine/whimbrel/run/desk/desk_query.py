@@ -54,7 +54,7 @@ class DeskQuery:
     failure : WhimbrelError or None
         The error, likewise.
     desk_stopped : bool
-        Whether the desk reads no more. Its checkpoint keeps :attr:`status`, with which a restart goes on.
+        Whether the desk reads no more. A restart resumes with :attr:`status`.
     shared : SharedQuery or None
         Its steps, where it takes part in a shared aggregate.
     """
@@ -108,7 +108,7 @@ class DeskQuery:
 
     @property
     def is_current(self) -> bool:
-        """Whether its result is of all rows that the desk has read: nothing has ended it alone."""
+        """Whether nothing has ended it before its desk."""
         self._settled()
         return self.status in ("running", "finished")
 
