@@ -108,7 +108,7 @@ class DeskQuery:
 
     @property
     def is_current(self) -> bool:
-        """Whether nothing has ended it before its desk."""
+        """True unless an error or a limit ended the query."""
         self._settled()
         return self.status in ("running", "finished")
 
