@@ -226,8 +226,8 @@ class Actions(ResultMethods, TwoLevels):
         --------
         >>> import whimbrel as wb
         >>> log = wb.from_arrow({"at": [0, 4, 12]}, time="at")
-        >>> for batch in log.tumbling_window(10).aggregate(n=wb.count()).batches():
-        ...     print(batch["n"].to_pylist())
+        >>> counts = log.tumbling_window(10).aggregate(n=wb.count())
+        >>> [n for batch in counts.batches() for n in batch["n"].to_pylist()]
         [2, 1]
         """
         return running.batches(self.node, timeout)
