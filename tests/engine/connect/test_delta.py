@@ -15,7 +15,7 @@ import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from tests.engine.connect.s3_server import SECRET, s3_server
 from whimbrel import col
-from whimbrel.errors import MissingExtraError, PlanError, SinkError, SourceError
+from whimbrel.errors import MissingExtraError, PlanError, SchemaError, SinkError, SourceError
 
 SCHEMA = pa.schema({"at": pa.int64(), "x": pa.string()})
 
@@ -232,3 +232,13 @@ def test_columns_that_cannot_partition_are_named(tmp_path: Path) -> None:
         wb.sinks.delta(tmp_path, partition_by=["day"]).open(SCHEMA, 0, None)
     with pytest.raises(SinkError, match=r"Column 'x' of the table .* is double, by which"):
         wb.sinks.delta(tmp_path, partition_by=["x"]).open(pa.schema({"at": pa.int64(), "x": pa.float64()}), 0, None)
+
+
+def test_a_table_without_rows_is_an_empty_log(tmp_path: Path) -> None:
+    empty = pa.schema({"at": pa.timestamp("us"), "x": pa.int64(), "p": pa.string()}).empty_table()
+    write_deltalake(tmp_path / "t", empty, partition_by=["p"])
+    log = wb.read_delta(tmp_path / "t", time="at")
+    assert log.collect().schema.names == ["start", "end", "at", "x", "p"]
+    assert log.where(col.x > 3).tumbling_window("1h").aggregate(n=wb.count()).collect().num_rows == 0
+    with pytest.raises(SchemaError, match="must be the name of a column, got 'when'"):
+        wb.read_delta(tmp_path / "t", time="when")

@@ -256,3 +256,12 @@ def test_a_table_of_a_bucket_is_written_read_and_followed_without_showing_its_ke
         assert SECRET not in repr(log.node.op.paths) + str(log.explain()) + str(log.node.op.stamp()) + feed.explain()
         assert not any(SECRET.encode() in path.read_bytes() for path in (tmp_path / "state").rglob("*")
                        if path.is_file())
+
+
+def test_a_table_without_rows_is_an_empty_log(tmp_path: Path) -> None:
+    catalog = load_catalog("c", **properties(tmp_path))
+    catalog.create_namespace_if_not_exists("s")
+    table = catalog.create_table("s.t", schema=pa.schema({"at": pa.timestamp("us"), "x": pa.int64()}))
+    for _ in range(2):  # without a snapshot, and with one
+        assert wb.read_iceberg("s.t", catalog, time="at").collect().schema.names == ["start", "end", "at", "x"]
+        table.append(table.scan().to_arrow())

@@ -59,7 +59,7 @@ class OneSchema:
         self._first: dict[pa.Schema, DataFile] = {}
         for file, schema in files.items():
             self._first.setdefault(schema, file)
-        first, *others = self._first
+        first, *others = self._first or (pa.schema([]),)
         for schema in self._first:
             self._check_names(schema)
         names = dict.fromkeys(name for schema in self._first for name in schema.names)

@@ -65,9 +65,6 @@ class DeltaSource(ParquetSource):
         table = opened_table(text, version, timestamp, storage_options, where)
         self.version: int = table.version()
         files = _files_of(table, time, text, None if address is None else shown, storage_options)
-        if not files:
-            raise SourceError(f"Version {self.version:,} of {shown!r} has no rows.", where=where,
-                              hint="Use another version, or write rows first.")
         removed = next((file for file in files if isinstance(file, Path) and not file.exists()), None)
         if removed is not None:
             raise SourceError(f"Version {self.version:,} of {shown!r} needs files that were removed, such as "
@@ -79,7 +76,7 @@ class DeltaSource(ParquetSource):
                                    wanted=(time, end, arrival, by_of(partition)))
         lacking = [field for field in schema if field.name not in self._files.schema.names]
         constants.add_nulls(lacking)
-        self._files.schema = pa.schema([*self._files.schema, *lacking])
+        self._files.schema = pa.schema([*self._files.schema, *lacking]) if files else schema
         super(ParquetSource, self).__init__(
             self._files.schema, time=time, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
             name=name or Path(shown).name, rows=self._files.rows, where=where, partition=partition)

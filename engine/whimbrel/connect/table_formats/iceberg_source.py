@@ -75,9 +75,7 @@ class IcebergSource(ParquetSource):
         except Exception as error:  # noqa: BLE001 - the errors of a storage are those of its client
             raise unreadable(shown, error, where, "Check the storage, its permissions and that no file was removed."
                              ) from None
-        if snapshot is None or not files:
-            raise SourceError(f"{shown!r} has no rows.", where=where, hint="Use another snapshot, or write rows first.")
-        self.snapshot_id: int = snapshot.snapshot_id
+        self.snapshot_id: int | None = None if snapshot is None else snapshot.snapshot_id
         columns = arrow_schema(schema)
         constants = PartitionValues([], {file: {} for file in files})
         self._files = ParquetFiles(files, where=where, folders=constants, wanted=(time, end, arrival, by_of(partition)))
