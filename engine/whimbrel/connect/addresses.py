@@ -47,10 +47,13 @@ def shown_address(address: str) -> str:
 
     >>> shown_address("s3://key:sec/ret@logs/a.csv?region=eu"), shown_address("https://host/a.csv?sig=1234")
     ('s3://logs/a.csv', 'https://host/a.csv?sig=***')
+    >>> shown_address("ann:secret@host/db"), shown_address("logs/12:00@berlin.csv")
+    ('host/db', 'logs/12:00@berlin.csv')
     """
     scheme, found, rest = address.partition("://")
-    if not found:
-        return address
+    if not found:  # somebody forgot it
+        user, _, place = address.rpartition("@")
+        return place if ":" in user and "/" not in user else address
     if scheme in ("http", "https"):
         return without_secrets(address)
     rest = rest.partition("?")[0]

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Column, frozen, text_buffers
 from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.strings.character_counts import count_characters
 from whimbrel.kernels.primitives.strings.string_search import count_matches, find_edge, find_text, split_text
-from whimbrel.kernels.primitives.strings.text_words import count_characters
 
 Array = np.ndarray[Any, Any]
 

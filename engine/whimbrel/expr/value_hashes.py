@@ -12,7 +12,7 @@ from whimbrel.batch.fixed_width import present
 from whimbrel.expr.type_predicates import is_text
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.hashing import value_hashes as loops
-from whimbrel.kernels.primitives.strings.text_words import hash_texts
+from whimbrel.kernels.primitives.hashing.text_hashes import hash_texts
 
 Array = np.ndarray[Any, Any]
 

@@ -145,7 +145,8 @@ def _connector(connection: Any, where: str) -> Callable[[], Any]:
     scheme, _, rest = connection.partition("://")
     if scheme not in _DRIVERS or not rest:
         raise SourceError(f"connection must begin with sqlite://, duckdb:// or postgresql://, got "
-                          f"{shown_address(connection).rpartition('@')[2]!r}.", where=where, hint='Use for example "sqlite:///log.db".')
+                          f"{shown_address(connection)!r}.", where=where,
+                          hint='Use for example "sqlite:///log.db".')
     module, extra = _DRIVERS[scheme]
     try:
         library = import_module(f"{module}.dbapi")
