@@ -65,6 +65,7 @@ def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, 
     begin: Any = np.int64(0)
     end: Any = np.int64(0)
     at: Any = np.int64(0)
+    alone = not group.shape[0] and not kind.shape[0]  # then a run of rows is one addition
     while row < sync.shape[0]:
         mine = band[row]
         if mine == latencies or (skip.shape[0] and skip[row]):
@@ -75,7 +76,9 @@ def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, 
         if not begin <= time < end:
             begin = time - (time - offset) % hop
             end = begin + hop
-            at = pane_position(starts, scalars[PANES], begin)
+            at += 1  # where rows ascend, the next pane is mostly the one
+            if at >= scalars[PANES] or starts[at] != begin:
+                at = pane_position(starts, scalars[PANES], begin)
             if at == scalars[PANES] or starts[at] != begin:
                 if scalars[PANES] == starts.shape[0]:
                     break
@@ -99,12 +102,14 @@ def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, 
             pages[at * latencies + mine] = page
         if kind.shape[0] and operations + latencies > kind.shape[0]:
             break
-        if rows[page * stride + key] == FULL - 1:
-            if not _carry(scalars, page, key, stride, high_of, high_free, high, 1):
-                break
-            rows[page * stride + key] = 0
-        else:
-            rows[page * stride + key] += 1
+        stop = row + 1
+        while (alone and stop < sync.shape[0] and band[stop] == mine and begin <= sync[stop] < end
+               and not (skip.shape[0] and skip[stop])):
+            stop += 1
+        counted = np.int64(rows[page * stride + key]) + stop - row
+        if not _carry(scalars, page, key, stride, high_of, high_free, high, counted // FULL):
+            break
+        rows[page * stride + key] = counted % FULL
         if kind.shape[0]:
             for latency in range(mine, latencies):
                 page = pages[at * latencies + latency]
@@ -113,7 +118,7 @@ def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, 
                     who[operations] = page * stride + key
                     which[operations] = row
                     operations += 1
-        row += 1
+        row = stop
     count[0] = operations
     return row
 
