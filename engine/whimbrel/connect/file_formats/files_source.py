@@ -81,8 +81,8 @@ class FilesSource(ColumnarSource):
         self._written = {file: written_at_first(file) for file in self.paths}
         times = [each for each in (time, end, arrival) if isinstance(each, str)]
         schemas = {file: self._schema_of(file, times) for file in self.paths}
-        unified = unified_fields(schemas, text_for_all=format_.text_for_all, where=self._where,
-                                 times=times)
+        unified = found.schema if found.schema is not None and not self.paths else unified_fields(
+            schemas, text_for_all=format_.text_for_all, where=self._where, times=times)
         fields = _with_given(_texts_for_nulls(unified) if format_.has_malformed_lines else unified, given, self._where)
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):
@@ -102,7 +102,7 @@ class FilesSource(ColumnarSource):
                               hint="Leave the file out, or write it again with this column.")
         self._whole = len(self.paths)
         super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or found.name or self.paths[0].stem, rows=None, where=self._where,
+                         late=late, name=name or found.name or next((file.stem for file in self.paths), "files"), rows=None, where=self._where,
                          partition=partition)
 
     def where(self, conditions: Sequence[Expr]) -> Source:

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import pyarrow as pa
+
 from whimbrel.connect.addresses import shown_address
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.hive_partitions import below, names_columns
 from whimbrel.connect.files.paths import FilePath, address_of, data_files, directory_of, name_of, no_files
 from whimbrel.connect.files.remote_files import remote_files
+from whimbrel.connect.files.written_schema import written_schema
 from whimbrel.errors import SourceError
 
 
@@ -21,12 +24,13 @@ class LocatedFiles(NamedTuple):
     """Files in the order of reading, the directory above them, and a name for the source.
 
     The directory is that of a path to one, or above the first part of a pattern that varies. Folders in it name
-    columns.
+    columns. A folder that a sink of a result without rows wrote has no files, but their schema.
     """
 
     files: Sequence[DataFile]
     directory: DataFile | None
     name: str
+    schema: pa.Schema | None = None
 
 
 def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequence[str],
@@ -51,14 +55,14 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
     if not isinstance(path, (str, os.PathLike)) and isinstance(path, Iterable):
         each = [located_files(one, where=where, endings=endings, filesystem=filesystem) for one in path]
         for found in each:
-            if found.directory is not None and names_columns(found.directory, found.files[0]):
+            if found.directory is not None and found.files and names_columns(found.directory, found.files[0]):
                 folder = below(found.directory, found.files[0]).parent.name
                 raise SourceError(f"{str(found.directory)!r} has columns in the names of its folders ({folder}), which "
                                   "a list of paths cannot read.", where=where,
                                   hint=f"Use {where.partition('(')[0]}(\"folder\", ...).")
         if not each:
             raise no_files(where)
-        return LocatedFiles([file for found in each for file in found.files], None, "")
+        return LocatedFiles([file for found in each for file in found.files], None, "", each[0].schema)
     address = address_of(path)
     if address is not None and filesystem is None and address.startswith("file:"):
         path, address = url2pathname(urlsplit(address).path), None
@@ -66,7 +70,12 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
         address = address or os.fspath(path)
     if address is not None:
         return LocatedFiles(*remote_files(address, where=where, endings=endings, filesystem=filesystem))
-    local = data_files(path, where=where, endings=endings)
+    try:
+        local = data_files(path, where=where, endings=endings)
+    except SourceError:
+        if not isinstance(path, (str, os.PathLike)) or (schema := written_schema(path, endings)) is None:
+            raise
+        return LocatedFiles([], None, Path(path).name, schema)
     return LocatedFiles(local, directory_of(path), name_of(path, local))
 
 

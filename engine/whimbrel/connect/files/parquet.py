@@ -95,7 +95,9 @@ class ParquetSource(ColumnarSource):
         folders = None if found.directory is None else FolderColumns(found.directory, found.files, where=where)
         files = found.files if folders is None else folders.in_order()
         opened = ParquetFiles(files, where=where, folders=folders, wanted=wanted)
-        return opened, found.name or files[0].stem, opened.rows
+        if not files and found.schema is not None:
+            opened.schema = found.schema
+        return opened, found.name or (files[0].stem if files else "files"), opened.rows
 
     @property
     def paths(self) -> Sequence[DataFile]:

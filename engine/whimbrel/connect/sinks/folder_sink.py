@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from whimbrel.connect.files.disk_sync import sync_to_disk
 from whimbrel.connect.files.paths import FilePath
+from whimbrel.connect.files.written_schema import write_schema
 from whimbrel.connect.sinks.committed_files import check_kept, file_name, rows_files
 from whimbrel.connect.sinks.folder_lease import owned
 from whimbrel.connect.validation import check_path
@@ -61,6 +62,7 @@ class FolderSink(Sink):
         try:
             self._take_over(rows, token)
         except OSError as error:
+            self.close()
             raise self._unwritten(error, "Use a writable folder on a disk with free space.") from error
         except SinkError:
             self.close()  # the run may be started again in this process after a repair
@@ -136,8 +138,12 @@ class BufferedFolderSink(FolderSink):
         """
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self._parts, self._buffered = [], 0
+        self._parts, self._buffered, self._schema = [], 0, schema
         super().open(schema, rows, token)
+
+    def _take_over(self, rows: int, token: Token) -> None:
+        super()._take_over(rows, token)
+        write_schema(self.folder, self._schema, self.ending)
 
     def write(self, rows: pa.RecordBatch) -> None:
         self._parts.append(rows)

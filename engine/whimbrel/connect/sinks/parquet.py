@@ -10,7 +10,6 @@ from pyarrow import parquet
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.sinks.committed_files import damage, write_rows
 from whimbrel.connect.sinks.folder_sink import BufferedFolderSink
-from whimbrel.plan.sink import Token
 
 
 class ParquetSink(BufferedFolderSink):
@@ -34,10 +33,6 @@ class ParquetSink(BufferedFolderSink):
 
     def __init__(self, folder: FilePath) -> None:
         super().__init__(folder, "sinks.parquet")
-
-    def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
-        self._schema = schema
-        super().open(schema, rows, token)
 
     def write_file(self, path: Path, rows: pa.Table) -> None:
         write_rows(path, rows)

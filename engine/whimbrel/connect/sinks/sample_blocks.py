@@ -55,9 +55,8 @@ class BlocksSink(BufferedFolderSink):
             if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
                 raise SinkError(f"Channels must be numbers, but {name!r} is {type_}.", where=self.where,
                                 hint="Use .select(...) with the channels.")
-        self._schema = pa.schema([schema.field("start"), *(pa.field(name, pa.list_(schema.field(name).type))
-                                                            for name in self._channels)])
-        super().open(schema, rows, token)
+        super().open(pa.schema([schema.field("start"), *(pa.field(name, pa.list_(schema.field(name).type))
+                                                         for name in self._channels)]), rows, token)
 
     def write_file(self, path: Path, rows: pa.Table) -> None:
         metadata = {SAMPLES: str(rows.num_rows), BLOCK: str(self.block)}

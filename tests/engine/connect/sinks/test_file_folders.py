@@ -16,7 +16,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, until
 from whimbrel.connect.sinks.folder_sink import FolderSink
-from whimbrel.errors import SinkError
+from whimbrel.errors import SinkError, SourceError
 
 KINDS: dict[str, tuple[Callable[..., FolderSink], Callable[..., wb.Stream]]] = {
     "csv": (wb.sinks.csv, wb.read_csv), "jsonl": (wb.sinks.json, wb.read_json), "arrow": (wb.sinks.ipc, wb.read_ipc)}
@@ -63,6 +63,23 @@ def test_rows_are_read_again_as_they_were(kind: str, tmp_path: Path) -> None:
         f"rows-{0:015}-{6:015}.{kind}"]
     again = KINDS[kind][1](tmp_path / "out", time="at").select("x", "k")
     assert again.collect().to_pylist() == log.select("x", "k").collect().to_pylist()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "parquet"])
+def test_a_result_without_rows_is_an_empty_log(kind: str, tmp_path: Path) -> None:
+    sink, read = {**KINDS, "parquet": (wb.sinks.parquet, wb.read_parquet)}[kind]
+    log = wb.from_arrow({"at": [dt.datetime(2024, 5, 1)], "x": [1], "s": ["a"]}, time="at")
+    for name in "ab":
+        run = log.where(wb.col.x > 1).start(sink=sink(tmp_path / name))
+        assert run.wait(PATIENCE_S)
+    for path in (tmp_path / "a", [tmp_path / "a", tmp_path / "b"]):
+        again = read(path, time="start", end="end")
+        assert again.where(wb.col.x > 1).select("x", "s").collect().schema.types[-2:] == [pa.int64(), pa.string()]
+    with pytest.raises(SourceError, match=r"There is no \.(csv|parquet) file"):
+        (wb.read_csv if kind != "csv" else wb.read_parquet)(tmp_path / "a", time="start")
+    run = log.start(sink=sink(tmp_path / "a"))
+    assert run.wait(PATIENCE_S)
+    assert read([tmp_path / "b", tmp_path / "a"], time="start").select("x").collect()["x"].to_pylist() == [1]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,0 +1,40 @@
+"""Schema of a folder that a sink writes, for a result without rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from whimbrel.connect.files.paths import FilePath
+
+_NAME = ".schema"
+"""Begins the name of the hidden file, which ends as the files of the folder."""
+
+
+def write_schema(folder: Path, schema: pa.Schema, ending: str) -> None:
+    """Note the columns of a folder's files in a hidden file.
+
+    Raises
+    ------
+    OSError
+    """
+    (folder / f"{_NAME}{ending}").write_bytes(schema.serialize().to_pybytes())
+
+
+def written_schema(path: FilePath, endings: Sequence[str]) -> pa.Schema | None:
+    """Columns of the files of a folder that a sink writes; None for other paths, and where the hidden file was cut.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_schema(folder, pa.schema({"x": pa.int64()}), ".csv")
+    >>> written_schema(folder, [".csv"]).names, written_schema(folder, [".parquet"])
+    (['x'], None)
+    """
+    for ending in endings:
+        with suppress(OSError, pa.ArrowInvalid):
+            return ipc.read_schema(pa.py_buffer((Path(path).expanduser() / f"{_NAME}{ending}").read_bytes()))
+    return None
