@@ -201,7 +201,7 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
         return scalar(arguments[1], scope).dt.at_time_zone(literal_text(arguments[0], scope, scalar))
     if lower == "btrim" and len(arguments) in (1, 2):
         return scalar(arguments[0], scope).str.strip(
-            None if len(arguments) == 1 else literal_text(arguments[1], scope, scalar))
+            " " if len(arguments) == 1 else literal_text(arguments[1], scope, scalar))
     if lower in _TEXT_TESTS and len(arguments) == 2:
         return getattr(scalar(arguments[0], scope).str, _TEXT_TESTS[lower])(literal_text(arguments[1], scope, scalar))
     if lower == "regexp_matches" and len(arguments) == 2:

@@ -240,6 +240,10 @@ class ScalarTexts:
                 return f"round({arguments[0]})" if digits == 0 else f"round({arguments[0]}, {digits})"
             case "str.contains", (text, regex):
                 return f"{'regexp_matches' if regex else 'contains'}({arguments[0]}, {self._literal(text, expr)})"
+            case "str.strip" | "str.lstrip" | "str.rstrip" as strip, (str() as characters,):
+                name = strip.removeprefix("str.").replace("strip", "trim")
+                return f"{name}({arguments[0]}" + ("" if characters == " " else f", {self._literal(characters, expr)}"
+                                                   ) + ")"
             case "try_cast", (name,):
                 return f"TRY_{self.text(Cast(expr.args[0], data_type(name, expr)))}"
             case "dt.at_time_zone", (zone,):

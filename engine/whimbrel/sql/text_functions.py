@@ -42,7 +42,7 @@ def text_function(node: Any, scope: NameScope, scalar: Scalar) -> Expr | None:
             count = whole("expression")
             return value().slice(-count) if count else value().slice(0, 0)
         case exp.Trim():
-            characters = None if node.args.get("expression") is None else words("expression")
+            characters = words("expression") if node.args.get("expression") is not None else " "
             return getattr(value(), _TRIMS[str(node.args.get("position") or "").upper()])(characters)
         case exp.Replace():
             old, new = words("expression"), words("replacement") if node.args.get("replacement") else ""

@@ -233,7 +233,7 @@ def test_subqueries_for_each_row_and_aggregates_of_different_values(text: str) -
     assert multiset(ours) == multiset(duck(text, TABLES))
 
 
-S = pa.table({"s": ["Whimbrel, a bird", "", None, "  a_b%c ", "ä,ö,ü"],
+S = pa.table({"s": ["Whimbrel, a bird", "", None, " \t a_b%c \n ", "ä,ö,ü"],
               "ts": pa.array([0, 1_234_567, -1, 10**15 + 1, None], pa.timestamp("us")),
               "f": [0.5, -1.5, 2.5, None, 8.0]})
 
@@ -242,6 +242,7 @@ S = pa.table({"s": ["Whimbrel, a bird", "", None, "  a_b%c ", "ä,ö,ü"],
     "substring(s, 2, 3), substr(s, 4), substring(s FROM 2 FOR 2), substring(s, 0, 3), substring(s, -3, 2)",
     "left(s, 2), right(s, 3), left(s, -2), right(s, -2), right(s, 0)",
     "trim(s), ltrim(s), rtrim(s), trim(s, ' W'), trim(LEADING ' ' FROM s), trim(BOTH 'ä' FROM s)",
+    "trim(BOTH FROM s), trim(LEADING FROM s), trim(TRAILING FROM s), ltrim(s, ' W'), rtrim(s, 'd'), trim(s, '')",
     "replace(s, '', 'xy'), split_part(s, ',', -1), split_part(s, ',', -3), regexp_replace(s, '', '-')",
     "replace(s, 'a', 'xy'), split_part(s, ',', 1), split_part(s, ',', 2), split_part(s, ',', 9)",
     "lpad(s, 5, '*'), rpad(s, 18, ' '), lpad(s, 0, 'x'), reverse(s), repeat(s, 2)",

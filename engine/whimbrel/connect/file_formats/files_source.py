@@ -102,8 +102,8 @@ class FilesSource(ColumnarSource):
                               hint="Leave the file out, or write it again with this column.")
         self._whole = len(self.paths)
         super().__init__(self._all_fields(), time=time, end=end, arrival=arrival, reorder_latency=reorder_latency,
-                         late=late, name=name or found.name or next((file.stem for file in self.paths), "files"), rows=None, where=self._where,
-                         partition=partition)
+                         late=late, name=name or found.name or next((file.stem for file in self.paths), "files"),
+                         rows=None, where=self._where, partition=partition)
 
     def where(self, conditions: Sequence[Expr]) -> Source:
         if self.disorder not in (OrderingSpec(), OrderingSpec(None)) or self._folders is None or not conditions:
