@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -80,6 +81,7 @@ def clock_moments(walls: Any, zone: str, ambiguous: str = "latest") -> Any:
 
 def written(times: Any, form: str, texts: Any) -> Any:
     """Texts of an array of times, of which those of late rows are written by the standard library, with a format."""
+    texts = _with_seconds_of_offsets(times, form, texts)
     late = late_rows(times)
     if not len(late):
         return texts
@@ -90,6 +92,22 @@ def written(times: Any, form: str, texts: Any) -> Any:
     mask = np.zeros(len(times), np.bool_)
     mask[late] = True
     return pc.replace_with_mask(texts, pa.array(mask), made)
+
+
+def _with_seconds_of_offsets(times: Any, form: str, texts: Any) -> Any:
+    """Texts of times in seconds whose ``%z`` has seconds, as in Python, where the offset has some."""
+    parts = re.split("(%.)", form, flags=re.DOTALL)
+    if "%z" not in parts:
+        return texts
+    offsets = _ticks(local_times(times)) - _ticks(times)
+    for offset in np.unique(offsets[offsets % 60 != 0]).tolist():
+        minutes, seconds = divmod(abs(offset), 60)
+        shown = f"{'-' if offset < 0 else '+'}{minutes // 60:02}{minutes % 60:02}{seconds:02}"
+        rows = offsets == offset
+        made = pc.strftime(times.filter(pa.array(rows)), format="".join(shown if part == "%z" else part
+                                                                        for part in parts))
+        texts = pc.replace_with_mask(texts, pa.array(rows), made)
+    return texts
 
 
 def _ticks(times: Any) -> Any:
