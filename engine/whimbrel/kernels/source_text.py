@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import symtable
@@ -14,6 +15,7 @@ def comment(text: str) -> str:
     return "# " + " ".join(text.split())
 
 
+@functools.lru_cache(maxsize=512)
 def without_comments(text: str) -> str:
     r"""The code alone: texts that differ only in what the user called things are the same code.
 

@@ -353,11 +353,12 @@ class DeskSession:
         """End queries whose sources have all ended."""
         if self.pipeline.pending:
             return
-        self._open = len(self.reader.open)
-        entries = self.pipeline.entries
-        for query in self._going():
-            needs = self.pipeline.needs[query.number]
-            if query.status == "running" and not any(entries[source] in needs for source in self.reader.open):
+        open_ = self.reader.open
+        self._open = len(open_)
+        reading = {self.pipeline.entries[source] for source in open_}
+        ended = {number for number, needs in enumerate(self.pipeline.needs) if reading.isdisjoint(needs)}
+        for query in list(self.queries.values()) if ended else ():
+            if query.status == "running" and query.number in ended:
                 query.answer.finished = True
                 self._end(query, "finished")
 

@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 _number_cells = Compiled(number_cells)
 FIRST_SPAN = 64
 _FEW_PATTERNS = 16
+_SHORT = 1 << 16
 ROWS_A_GROUP, SAMPLE_ROWS = 4, 1 << 16
 """Groups of all keys together are worth it where they have so many rows each; after how many rows that is known."""
 
@@ -85,14 +86,15 @@ class GroupsPart:
 
     @cached_property
     def _patterns(self) -> Array:
-        patterns: Array = np.asarray(self.batch.columns[0].values) % self.span
+        patterns: Array = np.asarray(self.batch.columns[0].values) & (self.span - 1)  # a span is a power of two
         return patterns
 
     @cached_property
     def _by_pattern(self) -> tuple[Array, Array]:
         """Rows by pattern, and where those of each begin."""
-        order = np.argsort(self._patterns, kind="stable")
-        return order, np.searchsorted(self._patterns[order], np.arange(self.span + 1))
+        short = np.uint16 if self.span <= _SHORT else np.int64  # NumPy sorts numbers of 16 bits by their digits
+        order = np.argsort(self._patterns.astype(short, copy=False), kind="stable")
+        return order, np.concatenate([[0], np.cumsum(np.bincount(self._patterns, minlength=self.span))])
 
 
 def joined(parts: Sequence[GroupsPart]) -> Sequence[GroupsPart]:
