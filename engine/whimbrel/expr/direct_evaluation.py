@@ -203,7 +203,11 @@ class _Calls:
         if expr.function == "is_in":
             return self._is_in(expr)
         function = FUNCTION_TABLE.get(expr.function)
-        if function is None or function.direct is None or type(expr.args[0]) is Lit:
+        if function is None or type(expr.args[0]) is Lit:
+            raise _NotDirectError
+        if function.of_times is not None:
+            return self._of_times(expr, function.of_times)
+        if function.direct is None:
             raise _NotDirectError
         parts = [self._part(arg) for arg in expr.args]
         if any(part.constant or function.takes_int64(argument, part.type) for argument, part in enumerate(parts)):
@@ -213,6 +217,19 @@ class _Calls:
         return _Part(type_, lambda arrays: function.of_numbers(
             [part.value(arrays) for part in parts], expr.options).astype(dtype, copy=False),
             never_warns=type_ == BOOL and all(part.never_warns for part in parts))
+
+    def _of_times(self, expr: Call, function: Callable[[Any, pa.DataType], Any]) -> _Part:
+        x = self._part(expr.args[0])
+        if x.constant:
+            raise _NotDirectError
+
+        def values(arrays: Arrays) -> Any:
+            made = function(x.value(arrays), x.type)
+            if made is None:
+                raise _NotDirectError
+            return made
+
+        return _Part(call_type(expr, [(expr.args[0], x.type)]), values, never_warns=x.never_warns)
 
     def _is_in(self, expr: Call) -> _Part:
         x = self._part(expr.args[0])

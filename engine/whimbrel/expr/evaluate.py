@@ -343,6 +343,10 @@ def _by_table(expr: Call, scope: Scope) -> Value:
         made = function.of_numbers([value.data for value in values], expr.options)
         valid = reduce(operator.and_, (value.valid for value in values))
         return Value(result, made.astype(numpy_type(result), copy=False), valid)
+    if function.of_times is not None and values[0].fixed and values[0].data.ndim:
+        made = function.of_times(values[0].data, values[0].type)
+        if made is not None:
+            return Value(result, made, values[0].valid)
     if len(values) == 1:
         found = per_distinct(Value(values[0].type, values[0].data if not values[0].fixed else values[0].arrow()),
                              lambda x: compute_function(expr.function, [x], expr.options, result))

@@ -71,6 +71,8 @@ class Function:
     direct : callable, optional
         NumPy values and options -> NumPy values, for results that are null just where an argument is. It spares the
         way through Arrow, which packs and unpacks masks.
+    of_times : callable, optional
+        NumPy values of one column and its type -> NumPy values, as `direct`; or None where `compute` has to find them.
     """
 
     takes: Takes | tuple[Takes, ...]
@@ -82,6 +84,7 @@ class Function:
     check: Check | None = None
     arrays: bool = False
     direct: Callable[..., Any] | None = None
+    of_times: Callable[[Any, pa.DataType], Any] | None = None
 
     def taken(self, argument: int) -> Takes:
         """What an argument is, counted from 0."""

@@ -5,6 +5,7 @@ Parts and dates are those of the column's own zone. A column without a zone is i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -18,6 +19,7 @@ from pyarrow import types as t
 from whimbrel.clock import ticks_per_second
 from whimbrel.errors import ExpressionError, near_match
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
+from whimbrel.expr.parts_of_times import CALENDAR_S, DAY_PARTS, part_of_times
 from whimbrel.expr.time_texts import fixed_texts, time_texts
 from whimbrel.expr.zone_clocks import clock_moments, local_times
 
@@ -30,8 +32,6 @@ _MONTHS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 _SECONDS: Final = {"hour": 3600, "minute": 60, "second": 1}
 _FINER: Final = {"millisecond": 10**3, "microsecond": 10**6, "nanosecond": 10**9}
-_CALENDAR: Final = 32_700 * 365 * 86_400
-"""Arrow counts years in 16 bits: so many seconds from 1970 they suffice."""
 DATE_UNITS: Final = (*_MONTHS, "week", "day", *_SECONDS, *_FINER)
 """Units whose borders ``dt.date_diff`` counts."""
 
@@ -54,7 +54,7 @@ def _known(times: Any) -> Any:
     ticks = ticks_per_second(times.type.unit) or 1 if t.is_timestamp(times.type) else 1000
     if ticks == 10**9 or not (t.is_timestamp(times.type) or t.is_date(times.type)):
         return times
-    last = _CALENDAR // 86_400 if t.is_date32(times.type) else _CALENDAR * ticks
+    last = CALENDAR_S // 86_400 if t.is_date32(times.type) else CALENDAR_S * ticks
     numbers = numbers_of(times, pa.int32() if t.is_date32(times.type) else _INT)
     if not len(numbers) or (-last <= numbers.min() and numbers.max() <= last):
         return times
@@ -65,8 +65,18 @@ def _clock(times: Any) -> Any:
     return local_times(_known(times))
 
 
-def _part(compute: Callable[[Any], Any], takes: Any = "a time or a date", sql: str | None = "") -> Function:
-    return Function(takes, _INT, _whole(lambda x: compute(_clock(x))), sql=sql)
+def _part(compute: Callable[[Any], Any], takes: Any = "a time or a date", sql: str | None = "",
+          quick: str | None = None) -> Function:
+    return Function(takes, _INT, _whole(lambda x: compute(_clock(x))), sql=sql,
+                    of_times=None if quick is None else _quick(quick))
+
+
+def _day_part(part: str, sql: str | None = "") -> Function:
+    return _part(DAY_PARTS[part], sql=sql, quick=part)
+
+
+def _quick(part: str) -> Callable[[Any, pa.DataType], Any]:
+    return functools.partial(part_of_times, part)
 
 
 def _nanosecond(times: Any) -> Any:
@@ -245,17 +255,16 @@ def _two(compute: Callable[..., Any], **more: Any) -> Function:
 
 
 TIMES: Final[dict[str, Function]] = {
-    "dt.year": _part(pc.year), "dt.month": _part(pc.month), "dt.day": _part(pc.day),
-    "dt.hour": _part(pc.hour, "a time"), "dt.minute": _part(pc.minute, "a time"),
-    "dt.second": _part(pc.second, "a time"), "dt.weekday": _part(pc.day_of_week, sql=None),
-    "dt.quarter": _part(pc.quarter), "dt.week": _part(pc.iso_week),
-    "dt.day_of_year": _part(pc.day_of_year, sql="dayofyear"),
+    **{f"dt.{part}": _day_part(part) for part in ("year", "month", "day", "quarter", "week")},
+    "dt.hour": _part(pc.hour, "a time", quick="hour"), "dt.minute": _part(pc.minute, "a time", quick="minute"),
+    "dt.second": _part(pc.second, "a time", quick="second"), "dt.weekday": _day_part("weekday", None),
+    "dt.day_of_year": _day_part("day_of_year", "dayofyear"), "dt.iso_year": _day_part("iso_year", "isoyear"),
     "dt.millisecond": _part(pc.millisecond, "a time", None), "dt.microsecond": _part(_microsecond, "a time", None),
-    "dt.nanosecond": _part(_nanosecond, "a time", None), "dt.iso_year": _part(pc.iso_year, sql="isoyear"),
-    "dt.date": Function("a time or a date", pa.date32(), _dates),
-    "dt.time": Function("a date and time", _time_type, _time_of_day, sql=None, arrays=True),
-    "dt.is_weekend": Function("a time or a date", pa.bool_(),
-                              lambda x: pc.greater_equal(pc.day_of_week(_clock(x)), 5)),
+    "dt.nanosecond": _part(_nanosecond, "a time", None),
+    "dt.date": Function("a time or a date", pa.date32(), _dates, of_times=_quick("date")),
+    "dt.time": Function("a date and time", _time_type, _time_of_day, sql=None, arrays=True, of_times=_quick("time")),
+    "dt.is_weekend": Function("a time or a date", pa.bool_(), lambda x: DAY_PARTS["is_weekend"](_clock(x)),
+                              of_times=_quick("is_weekend")),
     "dt.epoch": Function("a time or a date", _INT, _epoch, options=(str,), sql=None, arrays=True,
                          check=_check_unit(tuple(_PER_SECOND))),
     "dt.strftime": Function("a time or a date", pa.string(), _strftime, options=(str,), arrays=True,

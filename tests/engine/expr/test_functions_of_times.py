@@ -16,7 +16,9 @@ import whimbrel as wb
 from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, WhimbrelError
+from whimbrel.expr import Call, evaluate
 from whimbrel.expr.functions_of_times import DIRECTIVES
+from whimbrel.expr.parts_of_times import DAY_PARTS
 from whimbrel.expr.time_texts import time_texts
 
 ZONES = (None, "UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns", "Pacific/Apia")
@@ -184,3 +186,27 @@ def test_parts_are_null_beyond_the_calendar(unit: str) -> None:
     days = batch(d=pa.array([2**31 - 1, 0], pa.int32()).cast(pa.date32()))
     assert values(col.d.dt.year, days) == [None, 1970]
     assert values(col.d.dt.year, batch(d=pa.array([2**62, 0]).cast(pa.date64()))) == [None, 1970]
+
+
+def test_parts_of_edge_times_are_those_of_arrow() -> None:
+    parts = {**DAY_PARTS, "hour": pc.hour, "minute": pc.minute, "second": pc.second,
+             "date": lambda x: x.cast(pa.date32()),
+             "time": lambda x: x.cast(pa.time64("ns" if x.type == pa.timestamp("ns") else "us"))}
+    years = [np.datetime64(f"{year}-{day}", "s").astype(int) for day in ("01-01", "02-28", "03-01", "12-31")
+             for year in (1700, 1789, 1790, 1899, 1970, 2000, 2149, 2150)]
+    seconds = np.array([*years, 2**31, -(2**31), -1, 0, 1_000_000_000])
+    for unit, per_second in (("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)):
+        ticks = (seconds[:, None] * per_second + np.array([-1, 0, 1, 60 * per_second])).ravel()
+        near = ticks[(ticks >= -5 * 10**9 * per_second) & (ticks < 5 * 10**9 * per_second)]  # within the large table
+        for given in (ticks, near, near[-4:], near[:0]):
+            array = pa.array(given, mask=np.arange(len(given)) % 3 == 2 if len(given) == 4 else None)
+            array = array.view(pa.timestamp(unit))
+            rows = batch(t=array)
+            for name, compute in parts.items():
+                found = evaluate(Call(f"dt.{name}", (col.t,)), rows).to_arrow()
+                assert found.equals(compute(array).cast(found.type)), (unit, name)
+        days = array.cast(pa.date32()) if len(array) else pa.array([-1, 0, 65_535, -65_536, 65_536], pa.date32())
+        rows = batch(t=days)
+        for name in DAY_PARTS:
+            found = evaluate(Call(f"dt.{name}", (col.t,)), rows).to_arrow()
+            assert found.equals(DAY_PARTS[name](days).cast(found.type)), name
