@@ -20,9 +20,10 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.calendar import calendar
 from whimbrel.expr.cast import as_type, compared_as
 from whimbrel.expr.decimals import decimal_arithmetic, decimal_sign, rounded_decimal
-from whimbrel.expr.direct_evaluation import FEW_CHOICES, direct_form, is_one_of
+from whimbrel.expr.direct_evaluation import direct_form
 from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
+from whimbrel.expr.membership import among_numbers, among_values
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 from whimbrel.expr.numeric_functions import clip_ends, clipped, extreme, float_power, function_of_one, sign
 from whimbrel.expr.row_choice import choose_values
@@ -421,22 +422,21 @@ def _is_null(value: Value) -> bool:
     return isinstance(value.valid, np.bool_) and not value.valid
 
 
-def _sought(expr: Call, type_: pa.DataType) -> tuple[pa.DataType, list[Value]]:
-    """What ``is_in`` looks for, at the type at which it compares."""
+def _sought(expr: Call, type_: pa.DataType) -> tuple[pa.DataType, Callable[[Any], Any]]:
+    """The type at which ``is_in`` compares, and its test of values."""
     common = in_type(expr, type_)
-    return common, [from_scalar(value, common) for value in choices(expr, type_)]
+    values = [from_scalar(value, common).data for value in choices(expr, type_)]
+    dtype = numpy_type(common)
+    return common, (among_values([value.as_py() for value in values], common) if dtype is None
+                    else among_numbers(np.array(values, dtype)))
 
 
 def _is_in(expr: Call, x: Value, scope: Scope) -> Value:
-    common, values = known(expr, ("choices", x.type), lambda: _sought(expr, x.type))
+    common, among = known(expr, ("choices", x.type), lambda: _sought(expr, x.type))
     x = compared_as(x, common, scope, expr)
     if x.fixed:
-        wanted = np.array([value.data for value in values], dtype=x.data.dtype)
-        if 0 < len(wanted) <= FEW_CHOICES:
-            return Value(BOOL, is_one_of(x.data, wanted), x.valid)
-        return Value(BOOL, np.isin(x.data, wanted), x.valid)
+        return Value(BOOL, among(x.data), x.valid)
     if t.is_null(common):
         return from_scalar(None, BOOL)
-    wanted = pa.array([value.data.as_py() for value in values], common)
-    answer = from_arrow(per_distinct(x, lambda distinct: pc.is_in(distinct, wanted)))
+    answer = from_arrow(per_distinct(x, among))
     return Value(BOOL, answer.data, answer.valid & x.present)

@@ -14,7 +14,7 @@ from whimbrel.plan.explain import explain, explain_together, readable
 from whimbrel.plan.expressions import reads_exactly, reads_lifetime, with_parts
 from whimbrel.plan.fluent import FLUENT, Operators, fluent
 from whimbrel.plan.function_errors import StepFailed, failed, leaves_int64
-from whimbrel.plan.graph import Node, replace_parts, rewrite, walk
+from whimbrel.plan.graph import Node, replace_parts, rewrite, schema_over, walk
 from whimbrel.plan.lineage import EVERYTHING, Exact, KnownInput, LineageRequest, ceil_to, earlier, floor_to, later
 from whimbrel.plan.lookahead_check import LOOKAHEAD_HINT, check_lookahead
 from whimbrel.plan.method_calls import InputStream, MethodCall
@@ -123,6 +123,7 @@ __all__ = [
     "recorded",
     "replace_parts",
     "rewrite",
+    "schema_over",
     "structure",
     "times_needed",
     "used_by",

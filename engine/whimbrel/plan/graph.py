@@ -21,6 +21,16 @@ from whimbrel.plan.source import Source
 T = TypeVar("T")
 
 
+def schema_over(op: Operator, upstream: tuple[Schema, ...]) -> Schema:
+    """The schema of an operator over these inputs. It is kept: a rewritten plan has many of the same operators."""
+    over, known = vars(op).get("_schema", ((), None))
+    if known is None or [*map(id, upstream)] != [*map(id, over)]:
+        known = op.schema(*upstream)
+        vars(op)["_schema"] = upstream, known
+    found: Schema = known
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """One operator or source, and the nodes upstream of it.
@@ -47,13 +57,7 @@ class Node:
     def schema(self) -> Schema:
         if isinstance(self.op, Source):
             return self.op.schema
-        upstream = tuple(node.schema for node in self.inputs)
-        over, known = vars(self.op).get("_schema", ((), None))  # a rewritten plan has many of the same operators
-        if known is None or [*map(id, upstream)] != [*map(id, over)]:
-            known = self.op.schema(*upstream)
-            vars(self.op)["_schema"] = upstream, known
-        found: Schema = known
-        return found
+        return schema_over(self.op, tuple(node.schema for node in self.inputs))
 
     @cached_property
     def properties(self) -> Properties:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from whimbrel.errors import ExpressionError
 from whimbrel.expr import Call, Expr, check_level, children, type_of
-from whimbrel.plan import Node
+from whimbrel.plan import Node, Operator
 
 
-def check_levels(node: Node, exprs: Iterable[Expr], where: str) -> None:
+def check_levels(node: Node, exprs: Iterable[Expr], op: Operator) -> None:
     """Refuse levels of wavelets that the windows of a stream are too short for.
 
     Raises
@@ -21,7 +21,7 @@ def check_levels(node: Node, exprs: Iterable[Expr], where: str) -> None:
     if most is None:
         return
     for call in calls:
-        type_of(call, node.schema, where=where)
+        type_of(call, node.schema, where=op.show())
         wavelet, level, _ = call.options
         samples = -(-most // type_of(call.args[0], node.schema).decimation)
         check_level(wavelet, level, samples, call.show(), ExpressionError)

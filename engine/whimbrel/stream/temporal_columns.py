@@ -78,8 +78,8 @@ def with_temporal_columns(node: Node, keys: Keys, op: Operator) -> tuple[Node, l
             exprs = [condition]
         case _:
             return None
-    check_levels(node, exprs, op.show())
-    if not any(True for expr in exprs for _ in temporal_parts(expr)):
+    check_levels(node, exprs, op)
+    if not any(True for expr in exprs if type(expr) is not Col for _ in temporal_parts(expr)):
         return None
     samples = node.properties.sampling
     if samples is not None and not keys:  # a filter never reads from one signal into another

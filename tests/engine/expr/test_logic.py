@@ -79,6 +79,11 @@ def test_membership_and_ranges():
     assert values(col.a.is_in([]), of) == [False, False, None]
     assert values(col.f.is_in([float("nan"), 0.5]), of) == [True, False, None]
     assert values(col.s.is_in(["x", "z"]), of) == [True, False, None]
+    many = [f"{number}" for number in range(50)]
+    assert values(col.a.is_in(range(2, 90)), of) == [False, True, None]
+    assert values(col.f.is_in([*map(float, many), float("nan"), 0.5]), of) == [True, False, None]
+    for texts in (of, batch(s=pa.array(["x", "y", None])), batch(s=pa.array(["x", "y", None] * 20))):
+        assert values(col.s.is_in([*many, "x"]), texts)[:3] == [True, False, None]
     assert values(col.a.between(2, 3), of) == [False, True, None]
     assert values(col.s.between("a", "x"), of) == [True, False, None]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 from whimbrel.batch import Batch, Field, Schema
-from whimbrel.errors import PlanError
+from whimbrel.errors import PlanError, WhimbrelError
 from whimbrel.expr import Col, Column, Expr, columns_of, evaluate, key_of, named_columns, named_words, type_of
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.plan import (
@@ -21,6 +22,7 @@ from whimbrel.plan import (
     fluent,
     ordered_values,
     reads_exactly,
+    schema_over,
 )
 
 
@@ -62,9 +64,12 @@ class Select(Operator):
         if not self.columns:
             raise PlanError("select() needs at least one column.", where="select()",
                             hint='Add one, such as select("name", total=col.a + col.b).')
-        where = self.show()
-        fields = [Field(name, type_of(expr, upstream[0], where=where)) for name, expr in self.columns]
-        return upstream[0].with_fields(fields, where=where)
+        try:
+            return upstream[0].with_fields([_field(name, expr, upstream[0], "") for name, expr in self.columns])
+        except WhimbrelError:  # the text of many columns takes long
+            where = self.show()
+            return upstream[0].with_fields([_field(name, expr, upstream[0], where) for name, expr in self.columns],
+                                           where=where)
 
     def properties(self, *upstream: Properties) -> Properties:
         kept = {expr.name: name for name, expr in self.columns if isinstance(expr, Col)}
@@ -91,7 +96,7 @@ class Select(Operator):
         return (exact.through(dict(self.columns), inputs[0].schema),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return SelectKernel(self, self.schema(*upstream))
+        return SelectKernel(self, schema_over(self, upstream))
 
     def show(self) -> str:
         return f"select({named_words(self.columns)})"
@@ -123,8 +128,20 @@ def with_columns(schema: Schema, /, **columns: Column) -> Select:
     'at: int64, x: int64, double: int64'
     """
     computed = dict(named_columns("with_columns", (), columns, schema.names))
-    kept = [(name, computed.pop(name, Col(name))) for name in schema.names]
+    kept = [(name, computed.pop(name)) if name in computed else _kept(name) for name in schema.names]
     return Select(columns=(*kept, *computed.items()))
+
+
+@lru_cache(1 << 14)
+def _kept(name: str) -> tuple[str, Expr]:
+    """A column as it is. It is shared: a chain of calls would make as many as the square of its length."""
+    return name, Col(name)
+
+
+def _field(name: str, expr: Expr, schema: Schema, where: str) -> Field:
+    if type(expr) is Col and expr.name == name and name in schema:
+        return schema.fields[schema.index(name)]
+    return Field(name, type_of(expr, schema, where=where))
 
 
 class SelectKernel(Stateless):
@@ -135,4 +152,7 @@ class SelectKernel(Stateless):
         self.schema = schema
 
     def apply(self, batch: Batch) -> Batch:
-        return batch.computed(self.schema, tuple([evaluate(expr, batch, self.storage) for expr in self.exprs]))
+        columns, place = batch.columns, batch.schema.index
+        return batch.computed(self.schema, tuple([
+            columns[place(expr.name, where=expr.name)] if type(expr) is Col else evaluate(expr, batch, self.storage)
+            for expr in self.exprs]))
