@@ -109,12 +109,12 @@ class ChainedCells:
                         self.table, self.rows, schedule.kind if self.adds else _NO_KINDS, schedule.who, schedule.which,
                         schedule.count))
 
-    def close(self, latency: int, until: int, schedule: OperationLog) -> bool:
-        """Close panes of one latency that begin before a time, as far as the buffers go; whether all are closed."""
-        return bool(_close(latency, until, self.latencies, self.adds, self.scalars, self.starts, self.heads, self.tails,
+    def close(self, until: Array, schedule: OperationLog) -> bool:
+        """Close panes of each latency that begin before a time, as far as the buffers go; whether all are closed."""
+        return bool(_close(until, self.latencies, self.adds, self.scalars, self.starts, self.heads, self.tails,
                            self.free, self.pane, self.cell_group, self.after, self.table, self.rows, self.closed,
                            schedule.kind, schedule.who, schedule.target, schedule.count, schedule.sync, schedule.group,
-                           schedule.rows))
+                           schedule.rows, schedule.ids))
 
     def grow(self) -> None:
         """Have space for one pane and one cell more, at least."""

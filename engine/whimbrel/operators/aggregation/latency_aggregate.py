@@ -271,27 +271,27 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         return self.schedule.outs([measure.out_dtypes for measure in self.measures])
 
     def _due(self) -> list[Batch]:
-        """The results of all panes that are over, latency by latency: a larger one takes over the rows of a smaller."""
+        """The results of all panes that are over, latency by latency."""
         out: list[Batch] = []
-        for number, latency in enumerate(self.latencies.tolist()):
-            until = first_open(self.watermark, latency, self.grid.hop, self.grid.offset)
-            done = until <= self.cells.closed[number]
-            while not done:
-                self.schedule.count[:] = 0
-                done = self.cells.close(number, until, self.schedule)
-                self._replay([NO_ROWS] * len(self.measures))
-                if self.schedule.outputs:
-                    out.append(self._batch(number, self.schedule.outputs))
-                if not done:
-                    self.cells.grow()
+        until = frozen(np.array([first_open(self.watermark, latency, self.grid.hop, self.grid.offset)
+                                 for latency in self.latencies.tolist()], np.int64))
+        done = bool((until <= self.cells.closed).all())
+        while not done:
+            self.schedule.count[:] = 0
+            done = self.cells.close(until, self.schedule)
+            self._replay([NO_ROWS] * len(self.measures))
+            if self.schedule.outputs:
+                out.append(self._batch(self.schedule.outputs))
+            if not done:
+                self.cells.grow()
         return out
 
-    def _batch(self, number: int, rows: int) -> Batch:
+    def _batch(self, rows: int) -> Batch:
         schedule = self.schedule
         columns = list(self.keys.values(schedule.group[:rows], None))
         for measure, given in zip(self.measures, self._outs(), strict=True):
             columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else given, rows)
-        columns.append(Column(pa.int8(), np.full(rows, number, np.int8)))
+        columns.append(Column(pa.int8(), schedule.ids[:rows].astype(np.int8)))
         schedule.count[:] = 0
         return Batch(self.out_schema, schedule.sync[:rows] + self.lead, self.grid.size, tuple(columns))
 

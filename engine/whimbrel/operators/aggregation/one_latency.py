@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, MIN_TIME, show_ticks
 from whimbrel.kernels import Kernel
@@ -66,18 +68,20 @@ class OneLatency(Operator):
 
 
 class OneLatencyKernel(Kernel):
-    """Passes rows of its number, and makes a watermark of the largest time."""
+    """Passes rows of its number, which stand together, and makes a watermark of the largest time."""
 
     def __init__(self, op: OneLatency, out_schema: Schema) -> None:
         grid = op.of.of.grid
         assert grid is not None
-        self.number, self.latency, self.out_schema = op.number, op.latency, out_schema
+        self.latency, self.out_schema = op.latency, out_schema
+        self.numbers = np.array([op.number, op.number + 1], np.int8)
         self.hop, self.offset, self.lead = grid.hop, grid.offset, op.of.of.lead
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
-        if int(batch.columns[-1].values[0]) != self.number:
+        first, stop = batch.columns[-1].values.searchsorted(self.numbers).tolist()
+        if first == stop:
             return []
-        return [batch.having(schema=self.out_schema, columns=batch.columns[:-1])]
+        return [batch.having(schema=self.out_schema, columns=batch.columns[:-1]).slice(first, stop)]
 
     def advance(self, watermark: int, port: int = 0) -> list[Batch]:
         begin = first_open(watermark, self.latency, self.hop, self.offset)

@@ -97,12 +97,12 @@ class OpenPages:
                         self.high_free, self.high, schedule.kind if self.adds else _NO_KINDS, schedule.who,
                         schedule.which, schedule.count))
 
-    def close(self, latency: int, until: int, schedule: OperationLog) -> bool:
-        """Close panes of one latency that begin before a time, as far as the buffers go; whether all are closed."""
-        return bool(_close(latency, until, self.latencies, self.stride, self.groups, self.adds, self.scalars,
+    def close(self, until: Array, schedule: OperationLog) -> bool:
+        """Close panes of each latency that begin before a time, as far as the buffers go; whether all are closed."""
+        return bool(_close(until, self.latencies, self.stride, self.groups, self.adds, self.scalars,
                            self.starts, self.pages, self.free, self.rows, self.high_of, self.high_free, self.high,
                            self.closed, schedule.kind, schedule.who, schedule.target, schedule.count, schedule.sync,
-                           schedule.group, schedule.rows))
+                           schedule.group, schedule.rows, schedule.ids))
 
     def grow(self) -> None:
         """Have space for one pane and one page more, at least."""

@@ -105,16 +105,29 @@ def add_to_cells(row: int, sync: Array, group: Array, skip: Array, band: Array, 
     return row
 
 
-def close_cells(latency: int, until: int, latencies: int, adds: bool, scalars: Array, starts: Array, heads: Array,
+def close_cells(until: Array, latencies: int, adds: bool, scalars: Array, starts: Array, heads: Array,
                 tails: Array, free: Array, pane: Array, cell_group: Array, after: Array, table: Array, rows: Array,
                 closed: Array, kind: Array, who: Array, target: Array, count: Array, out_sync: Array,
-                out_group: Array, out_rows: Array) -> bool:
-    """Give the groups of panes that begin before a time at one latency; False if a buffer was full.
+                out_group: Array, out_rows: Array, out_latency: Array) -> bool:
+    """Give the groups of panes that begin before a time for each latency; False if a buffer was full.
 
-    After the last latency cells are free. `closed` says for each latency before which time panes are done. The other
-    arguments are as in :func:`add_to_cells`; with `adds` there are operations.
+    A larger latency takes over the rows of a smaller one; after the last one cells are free. `closed` says for each
+    latency before which time panes are done. The other arguments are as in :func:`add_to_cells`; with `adds` there are
+    operations.
     """
-    panes, operations, outputs = scalars[PANES], 0, count[1]
+    for latency in range(latencies):
+        if until[latency] > closed[latency] and not _close(
+                latency, until[latency], latencies, adds, scalars, starts, heads, tails, free, pane, cell_group, after,
+                table, rows, closed, kind, who, target, count, out_sync, out_group, out_rows, out_latency):
+            return False
+    return True
+
+
+def _close(latency: int, until: int, latencies: int, adds: bool, scalars: Array, starts: Array, heads: Array,
+           tails: Array, free: Array, pane: Array, cell_group: Array, after: Array, table: Array, rows: Array,
+           closed: Array, kind: Array, who: Array, target: Array, count: Array, out_sync: Array, out_group: Array,
+           out_rows: Array, out_latency: Array) -> bool:
+    panes, operations, outputs = scalars[PANES], count[0], count[1]
     at, is_last = pane_position(starts, panes, closed[latency]), latency == latencies - 1
     while at < panes and starts[at] < until:
         first = heads[at]
@@ -132,7 +145,7 @@ def close_cells(latency: int, until: int, latencies: int, adds: bool, scalars: A
                     target[operations] = outputs
                     operations += 2
                 out_sync[outputs], out_rows[outputs] = starts[at], rows[here]
-                out_group[outputs] = cell_group[cell]
+                out_group[outputs], out_latency[outputs] = cell_group[cell], latency
                 outputs += 1
                 if not is_last:
                     rows[here + 1] += rows[here]

@@ -123,16 +123,28 @@ def add_to_pages(row: int, sync: Array, group: Array, skip: Array, band: Array, 
     return row
 
 
-def close_pages(latency: int, until: int, latencies: int, stride: int, groups: int, adds: bool, scalars: Array,
+def close_pages(until: Array, latencies: int, stride: int, groups: int, adds: bool, scalars: Array,
                 starts: Array, pages: Array, free: Array, rows: Array, high_of: Array, high_free: Array, high: Array,
                 closed: Array, kind: Array, who: Array, target: Array, count: Array, out_sync: Array, out_group: Array,
-                out_rows: Array) -> bool:
-    """Give the groups of panes that begin before a time at one latency; False if a buffer was full.
+                out_rows: Array, out_latency: Array) -> bool:
+    """Give the groups of panes that begin before a time for each latency; False if a buffer was full.
 
-    `closed` says for each latency before which time panes are done. The other arguments are as in
-    :func:`add_to_pages`; with `adds` there are operations.
+    A larger latency takes over the rows of a smaller one. `closed` says for each latency before which time panes are
+    done. The other arguments are as in :func:`add_to_pages`; with `adds` there are operations.
     """
-    panes, operations, outputs = scalars[PANES], 0, count[1]
+    for latency in range(latencies):
+        if until[latency] > closed[latency] and not _close(
+                latency, until[latency], latencies, stride, groups, adds, scalars, starts, pages, free, rows, high_of,
+                high_free, high, closed, kind, who, target, count, out_sync, out_group, out_rows, out_latency):
+            return False
+    return True
+
+
+def _close(latency: int, until: int, latencies: int, stride: int, groups: int, adds: bool, scalars: Array,
+           starts: Array, pages: Array, free: Array, rows: Array, high_of: Array, high_free: Array, high: Array,
+           closed: Array, kind: Array, who: Array, target: Array, count: Array, out_sync: Array, out_group: Array,
+           out_rows: Array, out_latency: Array) -> bool:
+    panes, operations, outputs = scalars[PANES], count[0], count[1]
     at, is_last = pane_position(starts, panes, closed[latency]), latency == latencies - 1
     while at < panes and starts[at] < until:
         page = pages[at * latencies + latency]
@@ -155,6 +167,7 @@ def close_pages(latency: int, until: int, latencies: int, stride: int, groups: i
                     kind[operations], who[operations] = CLEAR, cell
                     operations += 1
                 out_sync[outputs], out_group[outputs], out_rows[outputs] = starts[at], key, counted
+                out_latency[outputs] = latency
                 outputs += 1
                 if after >= 0:
                     rows[after * stride + key] = (counted + np.int64(rows[after * stride + key])) % FULL
