@@ -42,9 +42,10 @@ def impatience(sync: Array, every: int, latency: int, huffman: bool, speculate: 
         pieces = cut(time, pool_times, pool_numbers, after, free, runs, tails, scalars, times, kept, bounds)
         if pieces:
             size = bounds[pieces - 1]
-            if huffman:
+            at = -1
+            if pieces > 1 and huffman:
                 at = merge_pieces(pieces, bounds, times, kept, merged_times, merged_numbers, begin, end, by_size)
-            else:
+            elif pieces > 1:
                 at = in_turn(pieces, bounds, times, kept, merged_times, merged_numbers)
             for position in range(size):
                 out[done + position] = kept[position] if at < 0 else merged_numbers[at + position]
@@ -53,10 +54,8 @@ def impatience(sync: Array, every: int, latency: int, huffman: bool, speculate: 
 
 
 def in_turn(pieces: int, bounds: Array, times: Array, numbers: Array, out_times: Array, out_numbers: Array) -> int:
-    """Merge sorted pieces one after the other; where in `out` the result begins, -1 for one piece alone."""
+    """Merge sorted pieces, two at least, one after the other; where in `out` the result begins."""
     rows = bounds[pieces - 1]
-    if pieces == 1:
-        return -1
     merge_two(times, numbers, 0, bounds[0], times, numbers, bounds[0], bounds[1], out_times, out_numbers, 0)
     begin = 0
     for piece in range(2, pieces):

@@ -40,7 +40,7 @@ def runs_over_time(times: Array, *, every: int, latency: int, cuts: bool) -> Arr
     pool = [np.empty(chunks * primitive.CHUNK, np.int64) for _ in range(2)]
     after = np.zeros(chunks, np.int64)
     runs, tails = np.zeros(primitive.COLUMNS * _MAX_RUNS, np.int64), np.zeros(_MAX_RUNS, np.int64)
-    scalars = np.zeros(4, np.int64)
+    scalars = np.zeros(primitive.SCALARS, np.int64)
     scalars[primitive.FREE] = chunks
     counts = np.zeros(-(-rows // every), np.int64)
     done = _counted(times, every, latency, cuts, np.arange(rows), *pool, after, np.arange(chunks), runs, tails,

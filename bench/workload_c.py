@@ -114,7 +114,7 @@ def _online(name: str, all_times: Array, every: int) -> Iterator[Row]:
     ends, slots, out = (np.zeros(rows, np.int64) for _ in range(3))
 
     def sort(*, huffman: bool = True, speculate: bool = True) -> list[Array]:
-        scalars = np.zeros(4, np.int64)
+        scalars = np.zeros(primitive.SCALARS, np.int64)
         scalars[primitive.FREE] = chunks
         done = _impatience(times, every, latency, huffman, speculate, numbers, *pool, after, np.arange(chunks), runs,
                            tails, scalars, *scratch, out)

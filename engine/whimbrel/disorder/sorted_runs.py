@@ -42,7 +42,7 @@ class SortedRuns:
         self.after, self.free = np.zeros(_CHUNKS_AT_FIRST, np.int64), np.arange(_CHUNKS_AT_FIRST)
         self.runs = np.zeros(primitive.COLUMNS * _RUNS_AT_FIRST, np.int64)
         self.tails = np.zeros(_RUNS_AT_FIRST, np.int64)
-        self.scalars = np.zeros(4, np.int64)
+        self.scalars = np.zeros(primitive.SCALARS, np.int64)
         self.scalars[primitive.FREE] = _CHUNKS_AT_FIRST
         self.blocks: list[Piece] = []
         """Times and numbers of sorted blocks, without the rows that left."""

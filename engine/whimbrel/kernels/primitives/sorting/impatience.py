@@ -22,9 +22,13 @@ CHUNK = 512
 """Rows of a chunk."""
 REACH = 32
 """How far from its end a run is still open."""
+STREAK = 32
+"""Rows of one stretch in a row from which on its end is searched for."""
 
-RUNS, FREE, ROWS, LAST = 0, 1, 2, 3
-"""Positions in the array of scalars: runs, free chunks, rows held, the run that the last row went to."""
+RUNS, FREE, ROWS, LAST, EARLIEST = 0, 1, 2, 3, 4
+SCALARS = 5
+"""Positions in the array of scalars: runs, free chunks, rows held, the run that the last row went to, and the earliest
+time of all runs, if there are any. How many there are."""
 HEAD, HEAD_AT, TAIL, TAIL_AT, FIRST = 0, 1, 2, 3, 4
 """Columns of a run: first chunk and first row in it, last chunk and how many rows are in it, the time of the first row.
 """
@@ -52,7 +56,8 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
     begun = row
     while row < sync.shape[0] and scalars[FREE] >= 2 and scalars[RUNS] < tails.shape[0]:
         run = _run_for(sync[row], tails, scalars)
-        if run > 0 and _moved_in(sync[row], number[row], COLUMNS * (run - 1), times, numbers, runs):
+        if run > 0 and run != scalars[LAST] and _moved_in(sync[row], number[row], COLUMNS * (run - 1), times, numbers,
+                                                          runs):
             _ensure_capacity(COLUMNS * (run - 1), after, free, runs, scalars)
             row += 1
             continue
@@ -61,12 +66,20 @@ def insert(row: int, sync: Array, number: Array, times: Array, numbers: Array, a
         if run == scalars[RUNS]:
             _begin(at, sync[row], after, free, runs, scalars)
             scalars[RUNS] += 1
-        slot = runs[at + TAIL] * CHUNK + runs[at + TAIL_AT]
-        limit = slot + CHUNK - runs[at + TAIL_AT]
-        tail = sync[row]
-        while slot < limit and row < sync.shape[0] and sync[row] >= tail and (run == 0 or sync[row] < tails[run - 1]):
-            tail = sync[row]
-            times[slot], numbers[slot] = tail, number[row]
+        first = runs[at + TAIL] * CHUNK
+        slot, limit = first + runs[at + TAIL_AT], first + CHUNK
+        first += runs[at + HEAD_AT] if runs[at + HEAD] == runs[at + TAIL] else 0
+        tail, is_last = sync[row], run + 1 == scalars[RUNS]
+        while slot < limit and row < sync.shape[0] and (run == 0 or sync[row] < tails[run - 1]):
+            time, place = sync[row], slot
+            if time < tail:  # moved in as below, without a search for the run
+                if slot - first <= REACH or times[slot - REACH] > time or (not is_last and time < tails[run + 1]):
+                    break
+                while times[place - 1] > time:
+                    times[place], numbers[place] = times[place - 1], numbers[place - 1]
+                    place -= 1
+            tail = max(tail, time)
+            times[place], numbers[place] = time, number[row]
             slot += 1
             row += 1
         tails[run] = tail
@@ -115,6 +128,7 @@ def _begin(run: int, first: int, after: Array, free: Array, runs: Array, scalars
     after[chunk] = -1
     runs[run + HEAD], runs[run + HEAD_AT], runs[run + TAIL], runs[run + TAIL_AT] = chunk, 0, chunk, 0
     runs[run + FIRST] = first
+    scalars[EARLIEST] = min(first, scalars[EARLIEST]) if scalars[RUNS] else first
 
 
 def _ensure_capacity(run: int, after: Array, free: Array, runs: Array, scalars: Array) -> None:
@@ -132,6 +146,8 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
 
     Empty runs are removed, so that a burst of late rows leaves no runs.
     """
+    if scalars[RUNS] == 0 or scalars[EARLIEST] > time:
+        return 0
     moved, pieces, kept = 0, 0, 0
     for run in range(scalars[RUNS]):
         begun = moved
@@ -160,6 +176,7 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
                 tails[kept] = tails[run]
                 for part in range(COLUMNS):
                     runs[COLUMNS * kept + part] = runs[at + part]
+            scalars[EARLIEST] = min(runs[at + FIRST], scalars[EARLIEST]) if kept else runs[at + FIRST]
             kept += 1
         if moved > begun:
             bounds[pieces] = moved
@@ -217,32 +234,32 @@ def _smallest(leaf: int, pieces: int, first: int, made: int, by_size: Array, beg
 def merge_two(times: Array, numbers: Array, at: int, end: int, other_times: Array, other_numbers: Array, other_at: int,
               other_end: int, out_times: Array, out_numbers: Array, slot: int) -> None:
     """Merge two sorted stretches. Where one goes first many times in a row, its stretch is found in growing steps."""
-    streak = 0
     while at < end and other_at < other_end:
-        time, number = times[at], numbers[at]
-        other_time, other_number = other_times[other_at], other_numbers[other_at]
-        mine = time < other_time or (time == other_time and number < other_number)
-        out_times[slot] = time if mine else other_time
-        out_numbers[slot] = number if mine else other_number
-        slot += 1
-        at += mine
-        other_at += not mine
-        streak = (max(streak, 0) + 1) if mine else (min(streak, 0) - 1)
-        if streak >= 32 and at < end:
-            stop = _run_end(times, numbers, at, end, other_time, other_number)
+        begun, steps = at, min(end - at, other_end - other_at, STREAK)
+        for _ in range(steps):  # none of the two ends in so few, and the processor has nothing to guess
+            time, number = times[at], numbers[at]
+            other_time, other_number = other_times[other_at], other_numbers[other_at]
+            mine = (time < other_time) | ((time == other_time) & (number < other_number))
+            out_times[slot] = time if mine else other_time
+            out_numbers[slot] = number if mine else other_number
+            slot += 1
+            at += mine
+            other_at += not mine
+        if at == begun + steps and at < end:
+            stop = _run_end(times, numbers, at, end, other_times[other_at], other_numbers[other_at])
             slot = _copy(times, numbers, at, stop, out_times, out_numbers, slot)
-            at, streak = stop, 0
-        elif streak <= -32 and other_at < other_end:
-            stop = _run_end(other_times, other_numbers, other_at, other_end, time, number)
+            at = stop
+        elif at == begun and other_at < other_end:
+            stop = _run_end(other_times, other_numbers, other_at, other_end, times[at], numbers[at])
             slot = _copy(other_times, other_numbers, other_at, stop, out_times, out_numbers, slot)
-            other_at, streak = stop, 0
+            other_at = stop
     slot = _copy(times, numbers, at, end, out_times, out_numbers, slot)
     _copy(other_times, other_numbers, other_at, other_end, out_times, out_numbers, slot)
 
 
 def _run_end(times: Array, numbers: Array, at: int, end: int, time: int, number: int) -> int:
     """The first place whose row is not before another row."""
-    step = 32
+    step = STREAK
     while at + step <= end and (times[at + step - 1] < time
                                 or (times[at + step - 1] == time and numbers[at + step - 1] < number)):
         at += step
