@@ -220,7 +220,7 @@ class SharedAggregateKernel(Kernel):
             for table in self.groups:
                 self.parts += table.push(batch.slice(0, rows))
             batch = batch.slice(rows, len(batch))
-            if together is not None and together.is_sparse:
+            if together is not None and together.is_sparse(len(self._sets_of_keys)):
                 self._apart, self._stale = self._sets_of_keys, True
 
     def _regroup(self, start: int) -> None:

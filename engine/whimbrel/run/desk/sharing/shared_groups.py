@@ -26,8 +26,11 @@ _number_cells = Compiled(number_cells)
 FIRST_SPAN = 64
 _FEW_PATTERNS = 16
 _SHORT = 1 << 16
-ROWS_A_GROUP, SAMPLE_ROWS = 4, 1 << 16
-"""Groups of all keys together are worth it where they have so many rows each; after how many rows that is known."""
+ROWS_A_GROUP, SAMPLE_ROWS = 8, 1 << 16
+"""Groups of all keys together are worth it where they have so many rows each, divided by the number of sets of keys,
+since each set would need a table; after how many rows that is known."""
+_MANY_SETS = 4
+"""More sets share no groups of fewer rows: each result merges all of its groups."""
 
 
 class Asks(Protocol):
@@ -196,10 +199,10 @@ class SharedGroups:
         """After how many more rows it is known whether they share cells."""
         return max(SAMPLE_ROWS - self.rows, 0)
 
-    @property
-    def is_sparse(self) -> bool:
-        """Whether so many rows have shown that few of them share a cell."""
-        return not self.rows_to_sample and ROWS_A_GROUP * (self._left_cells + self.kernel.buffered_rows) > self.rows
+    def is_sparse(self, sets: int) -> bool:
+        """Whether so many rows have shown that too few of them share a cell for a table of so many sets of keys."""
+        cells = self._left_cells + self.kernel.buffered_rows
+        return not self.rows_to_sample and ROWS_A_GROUP * cells > self.rows * min(sets, _MANY_SETS)
 
     def _left(self, batches: Any) -> list[GroupsPart]:
         parts = [GroupsPart(self, self.span, batch) for batch in batches if len(batch)]
