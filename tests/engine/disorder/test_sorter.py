@@ -13,7 +13,7 @@ from whimbrel.clock import INF
 from whimbrel.disorder import Sorter, arrival_buffer, sorter
 from whimbrel.disorder.sorted_runs import SortedRuns
 from whimbrel.kernels import Tier, tier
-from whimbrel.kernels.primitives.sorting.impatience import REACH
+from whimbrel.kernels.primitives.sorting.impatience import REACH, merge_pieces
 
 SCHEMA = Schema((Field("number", pa.int64()), Field("text", pa.string())))
 
@@ -163,6 +163,24 @@ def test_runs_release_what_a_stable_sort_puts_first(seed: int) -> None:
             assert released.tolist() == held[held[:, 0] <= watermark, 1].tolist()
             held = held[held[:, 0] > watermark]
             assert runs.rows == len(held)
+
+
+@pytest.mark.parametrize("span", [1, 40, 10**6, 2**40, 2**62])
+def test_many_pieces_are_merged_at_once(span: int) -> None:
+    chance = np.random.default_rng(span)
+    rows, pieces = 300, 12
+    bounds = np.sort(chance.choice(np.arange(1, rows), pieces, replace=False))
+    bounds[-1] = rows
+    times, numbers = chance.integers(-span, span, rows), chance.permutation(10 * rows)[:rows]
+    starts = [0, *bounds[:-1]]
+    for start, end in zip(starts, bounds, strict=True):
+        order = start + np.lexsort((numbers[start:end], times[start:end]))
+        times[start:end], numbers[start:end] = times[order], numbers[order]
+    merged = np.empty(3 * rows, np.int64), np.empty(3 * rows, np.int64)
+    at = merge_pieces(pieces, bounds, times, numbers, *merged, *(np.empty(2 * pieces, np.int64) for _ in range(3)))
+    order = np.lexsort((numbers, times))
+    assert np.array_equal(merged[0][at : at + rows], times[order])
+    assert np.array_equal(merged[1][at : at + rows], numbers[order])
 
 
 def test_blocks_that_wait_are_few_and_their_bytes_are_counted() -> None:

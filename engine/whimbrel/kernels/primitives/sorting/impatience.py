@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from whimbrel.kernels.primitives.sorting.time_sort import moved_in, sort_two_digits
+
 Array = np.ndarray[Any, Any]
 
 CHUNK = 512
@@ -24,6 +26,8 @@ REACH = 32
 """How far from its end a run is still open."""
 STREAK = 32
 """Rows of one stretch in a row from which on its end is searched for."""
+MANY_PIECES, DIGIT_BITS = 8, 6
+"""So many pieces are rather dealt than merged; two digits of so many bits tell most rows of a few thousand apart."""
 
 RUNS, FREE, ROWS, LAST, EARLIEST = 0, 1, 2, 3, 4
 SCALARS = 5
@@ -188,11 +192,13 @@ def cut(time: int, times: Array, numbers: Array, after: Array, free: Array, runs
 
 def merge_pieces(pieces: int, bounds: Array, times: Array, numbers: Array, out_times: Array, out_numbers: Array,
                  begin: Array, end: Array, by_size: Array) -> int:
-    """Merge sorted pieces, always the two smallest (Huffman); returns where in `out` the result begins.
+    """Merge sorted pieces, always the two smallest (Huffman), or many small ones at once; returns where in `out`.
 
     Sizes of merged pieces never shrink, so they wait in a queue and `out` is used as a ring buffer for three
     times the rows. With a single piece nothing is done, and the answer is -1.
     """
+    if pieces >= MANY_PIECES and _dealt(bounds[pieces - 1], times, numbers, out_times, out_numbers):
+        return 0
     last = 0
     for piece in range(pieces):
         begin[piece], end[piece] = last, bounds[piece]
@@ -219,6 +225,36 @@ def merge_pieces(pieces: int, bounds: Array, times: Array, numbers: Array, out_t
         free += size
         made += 1
     return begin[made - 1] if pieces > 1 else -1
+
+
+def _dealt(rows: int, times: Array, numbers: Array, out_times: Array, out_numbers: Array) -> bool:
+    """Put rows in order all at once, by the upper bits of their times; False where they are many or times crowd.
+
+    A packed value is a time and a number. `out_times` is also where counters stand.
+    """
+    if not 2 << DIGIT_BITS <= rows <= 1 << 2 * DIGIT_BITS:
+        return False
+    first, last, low, high = times[0], times[0], numbers[0], numbers[0]
+    for row in range(1, rows):
+        first, last = min(first, times[row]), max(last, times[row])
+        low, high = min(low, numbers[row]), max(high, numbers[row])
+    span, row_bits = last - first, 0
+    while (high - low) >> row_bits:
+        row_bits += 1
+    if span < 0 or span >> (62 - row_bits):
+        return False
+    top = row_bits
+    while span >> (top - row_bits):
+        top += 1
+    for row in range(rows):
+        out_times[row] = (times[row] - first) << row_bits | (numbers[row] - low)
+    sort_two_digits(out_times, 0, rows, max(top - 2 * DIGIT_BITS, 0), DIGIT_BITS, out_numbers, out_times[2 * rows :])
+    if not moved_in(out_times, 0, rows):
+        return False
+    for row in range(rows):
+        packed = out_times[row]
+        out_times[row], out_numbers[row] = first + (packed >> row_bits), low + (packed & ((1 << row_bits) - 1))
+    return True
 
 
 def _smallest(leaf: int, pieces: int, first: int, made: int, by_size: Array, begin: Array, end: Array) -> int:
