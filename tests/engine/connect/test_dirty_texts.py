@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.errors import SchemaError
 
 
@@ -135,3 +136,18 @@ def test_a_last_line_without_a_line_end_is_in_the_sample(tmp_path: Path) -> None
     assert rows(log, "x") == [(1.0,), (2.5,)]
     log = wb.read_json(written(tmp_path / "log.jsonl", '{"at":1}\n{"at":2,"x":2}'), time="at")
     assert rows(log, "x") == [(None,), (2,)]
+
+
+def test_lines_of_a_value_that_is_too_long_are_not_parsed_one_by_one(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("whimbrel.connect.file_formats.csv_records.MAX_RECORD_BYTES", 50)
+    good = "".join(f"{at},k\n" for at in range(9))
+    text = "at,k\n" + good + '9,"' + "y\n" * 200 + 'a,b,c\r\n"z"\n"\n8,"q\n\n"\n9,\r\n10,x\ry\n'
+    log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", schema={"at": "int64", "k": "string"})
+    read, calls = CsvDialect.read, []
+    monkeypatch.setattr(CsvDialect, "read", lambda *given, **more: calls.append(1) or read(*given, **more))
+    assert rows(log, "at", "k") == [*((at, "k") for at in range(9)), (8, "q\n\n"), (9, None)]
+    assert log.node.op.malformed == {"1 values for 2 columns": 202, "3 values for 2 columns": 1,
+                                     "not one line: a quote is open": 1}
+    assert len(calls) < 25
+    assert letters(log) == [*range(11, 214), 218]

@@ -69,7 +69,7 @@ class CsvDialect:
                 if (found := _COLUMN.search(str(error))) is not None and (name := names[int(found[1])]) in written:
                     raise UnreadableError(misfit(name, str(written[name]), error)) from error
                 if (found := _OTHER_NUMBER.search(str(error))) is not None:
-                    raise UnreadableError(f"{found[2]} values for {found[1]} columns") from error
+                    raise UnreadableError(wrong_number(int(found[2]), int(found[1]))) from error
                 raise
             return pa.table({name: self.times.in_zone(_without_empty(rows.column(name)))
                              for name in rows.column_names})
@@ -97,6 +97,11 @@ class CsvDialect:
             if "straddling" not in str(error) or block_bytes > len(text):
                 raise
         return self._read(text, names, types, skip, together=together, block_bytes=len(text) + 1)  # a long row
+
+
+def wrong_number(values: int, columns: int) -> str:
+    """The reason why a line with this number of values is malformed."""
+    return f"{values} values for {columns} columns"
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:

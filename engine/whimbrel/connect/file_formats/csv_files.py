@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pyarrow import csv
 from whimbrel.batch import Mask
 from whimbrel.connect.feeds.formats.decode import UNREADABLE, Format, Index, decode
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.csv_dialect import CsvDialect
+from whimbrel.connect.file_formats.csv_dialect import CsvDialect, wrong_number
 from whimbrel.connect.file_formats.csv_records import RecordSplitter
 from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, HintedError, MalformedLine, Report
 from whimbrel.connect.file_formats.inferred_types import common_time_type, has_large, is_time_type, whole_type
@@ -238,15 +239,15 @@ class _CsvLines(Format):
         lines = [line for _, line in numbered]
         if not lines:
             return schema.empty_table(), taken
-        suspect = self._suspect(lines, schema)
-        good, rest = np.flatnonzero(~suspect), np.flatnonzero(suspect)
+        suspect, wrong = self._suspect(lines, schema)
+        good, rest = np.flatnonzero(~suspect), np.setdiff1d(np.flatnonzero(suspect), [*wrong])
         try:
             rows, _ = self.parse([lines[index] for index in good], schema) if len(good) else (schema.empty_table(), 0)
         except UNREADABLE:
-            good, rest, rows = good[:0], np.arange(len(lines)), schema.empty_table()
+            good, rest, rows, wrong = good[:0], np.arange(len(lines)), schema.empty_table(), {}
         found = decode(self, [lines[index] for index in rest], schema)
-        malformed = [MalformedLine(number + numbered[rest[index]].line, why, numbered[rest[index]].text)
-                     for index, why in found.malformed]
+        malformed = [MalformedLine(number + numbered[index].line, why, numbered[index].text)
+                     for index, why in [*((rest[index], why) for index, why in found.malformed), *wrong.items()]]
         of = np.concatenate([good, rest[found.each > 0]])
         order = np.argsort(of, kind="stable")
         rows, without = timed(pa.concat_tables([rows, found.rows]).take(order), timeline,
@@ -272,29 +273,33 @@ class _CsvLines(Format):
             raise UnreadableError(_NOT_ONE)
         return rows.slice(0, lines).select(schema.names)
 
-    def _suspect(self, lines: Sequence[bytes], schema: pa.Schema) -> Mask:
-        """Which lines may be malformed: the others surely are not, unless a time is none."""
+    def _suspect(self, lines: Sequence[bytes], schema: pa.Schema) -> tuple[Mask, dict[int, str]]:
+        """Which lines may be malformed, and those that surely are for their number of values, with the reasons.
+
+        The others surely are not, unless a time is none. A quote that is open would take in the lines after it.
+        """
         skip: list[csv.InvalidRow] = []
         types = dict.fromkeys(self._names, pa.binary())
-        text = b"\n".join(lines) + b"\n" + self._end
-        suspect = np.ones(len(lines), np.bool_)
+        closed = [*map(self._records.is_closed, lines)]
+        clear, suspect = np.flatnonzero(closed), ~np.array(closed)
+        text = b"\n".join(compress(lines, closed)) + b"\n" + self._end
         try:
-            values = self._dialect.read(text, self._names, types, skip, together=True)
+            values = self._dialect.read(text, self._names, types, skip, together=True) if len(clear) else None
         except pa.ArrowException:
-            return suspect
-        if values.num_rows + len(skip) != len(lines) + 1:
-            return suspect
-        suspect[:] = False
-        suspect[[row.number - 1 for row in skip]] = True
+            values = None
+        if values is None or values.num_rows + len(skip) != len(clear) + 1:
+            return np.ones(len(lines), np.bool_), {}
+        wrong = {int(clear[row.number - 1]): wrong_number(row.actual_columns, row.expected_columns) for row in skip}
+        suspect[[*wrong]] = True
+        whole = np.flatnonzero(~suspect)
         if not is_utf8(text):
             suspect[[not is_utf8(line) for line in lines]] = True
-        whole = np.flatnonzero(~suspect)
         for field in schema:
             pattern = _sure(field.type) if self._dialect.times == ISO_TIMES or not _is_time(field.type) else _NONE
             if pattern:
                 sure = pc.match_substring_regex(values.column(field.name), pattern=pattern)
                 suspect[whole[~pc.fill_null(sure, True).to_numpy()[: len(whole)]]] = True  # null is sure
-        return suspect
+        return suspect, wrong
 
 
 def _is_time(type_: pa.DataType) -> bool:

@@ -50,11 +50,16 @@ class RecordSplitter:
         bare, quoted = rb'[^"%b\n][^%b\n]*+|' % (mark, mark), rb'"(?:[^"]++|"")*+"'
         value, strict = b"(?>%b[^%b\\n]*+|%b)" % (quoted, mark, bare), b"(?>%b|%b)" % (quoted, bare)
         self._record = re.compile(b"%b(?:%b%b)*+\\n" % (value, mark, value))
+        self._closed = re.compile(b"%b(?:%b%b)*+\\r?\\n" % (strict, mark, strict))
         self._whole = re.compile(b"%b(?:%b%b){%d}\\r?\\n" % (strict, mark, strict, values - 1))
 
     def is_whole(self, record: bytes) -> bool:
         """Whether it has the right number of values, and no quote is open or followed by text."""
         return self._whole.fullmatch(record + b"\n") is not None
+
+    def is_closed(self, record: bytes) -> bool:
+        """Whether no quote is open or followed by text, and no CR outside of quotes would end it."""
+        return b"\r" not in record if b'"' not in record else self._closed.fullmatch(record + b"\n") is not None
 
     def split(self, text: bytes, *, ends: bool) -> tuple[list[Record], int]:
         """Records of complete lines, without empty lines, and the number of bytes that they take.
