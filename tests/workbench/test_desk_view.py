@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -89,6 +90,16 @@ def test_a_choice_ends_with_the_query_and_a_desk_without_queries_is_shown() -> N
     for name in ("large", "sums", "<b>rows", "wide", "bad"):
         desk.remove(name)
     assert "No queries yet" in desk_html(updates.present())
+
+
+def test_the_state_of_each_feed_is_shown() -> None:
+    rows = iter([{"at": 1}, {"at": 2}])
+    feed = wb.feeds.iterator(rows, schema=pa.schema({"at": pa.int64()}), time="at", name="ticks")
+    desk = wb.desk(feed)
+    desk.add("all", feed)
+    desk.run()
+    assert dict(frame_of(desk).facts)["ticks"] == str(desk.cost.feeds["ticks"])
+    assert "ended" in desk_html(frame_of(desk))
 
 
 def test_of_many_queries_those_that_cost_most_have_lines() -> None:

@@ -18,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 _SLACK_ROWS = 262_144
 _NONE = np.empty(0, np.int64)
+_RUN_BYTES = 16
+"""The time and the number of a row that waits in a run."""
 
 
 class Sorter:
@@ -46,7 +48,8 @@ class Sorter:
 
     @property
     def nbytes(self) -> int:
-        return self.arrivals.nbytes + self.runs.nbytes
+        """Bytes of the rows in memory, without what runs have allocated for more."""
+        return self.arrivals.nbytes + _RUN_BYTES * self.runs.rows
 
     def add(self, batch: Batch) -> None:
         """Take in rows in the order of arrival."""

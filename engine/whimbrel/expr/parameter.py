@@ -65,7 +65,8 @@ class ParameterValues:
         ------
         ExpressionError
         """
-        literal = lift(value)
+        whole = isinstance(value, int) and not isinstance(value, bool) and pa.types.is_integer(self.type)
+        literal = Lit(value) if whole else lift(value)
         fits = isinstance(literal, Lit) and isinstance(value, bool) == pa.types.is_boolean(self.type)
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError):
             if fits and value is not None:
@@ -73,7 +74,9 @@ class ParameterValues:
                 if not pa.types.is_integer(self.type) or held == value:  # Arrow cuts 2.5 to 2
                     return held
         raise ExpressionError(f"The parameter {self.name!r} must be {self.type}, got {value!r}."[:200],
-                              where=f"{self.name}={value!r}"[:80], hint="Use a value of the type of the default.")
+                              where=f"{self.name}={value!r}"[:80],
+                              hint=f"Use an integer that fits into {self.type}." if whole
+                              else "Use a value of the type of the default.")
 
     def set(self, value: Any, at: int) -> None:
         """Change the value for rows that start at `at` or later; a restarted desk may have changed it later before."""

@@ -72,8 +72,6 @@ class Answer:
         Grows with every change.
     settled_rows : int
         How many result rows can no longer change, forgotten ones included.
-    held_bytes : int
-        Memory of the settled rows that are kept.
     finished : bool
         All of it is settled.
     """
@@ -83,7 +81,7 @@ class Answer:
         self.reader = reader
         self.schema = plan.schema
         self.finished = False
-        self.settled_rows = self.version = self.held_bytes = 0
+        self.settled_rows = self.version = self._table_bytes = 0
         self.sources = [source for source, entry in enumerate(pipeline.entries) if entry in pipeline.needs[number]]
         self._pipeline, self._number = pipeline, number
         self._nodes = sorted(pipeline.needs[number])
@@ -92,7 +90,7 @@ class Answer:
         self._tables: deque[pa.Table] = deque()
         self._storage = Storage()
         self._gathered: list[Batch] = []
-        self._gathered_rows = 0
+        self._gathered_rows = self._gathered_bytes = 0
         self._worth_a_table = _LONG if keep_rows is None else min(_LONG, keep_rows // _PARTS)
         self._newest_start = MIN_TIME
         self._in_order = True
@@ -115,24 +113,30 @@ class Answer:
             self._watch_order(batch.sync, ordered(batch))
             self.settled_rows += batch.rows
             self._gathered_rows += len(batch)
+            self._gathered_bytes += batch.nbytes
         self._gathered += batches
         if self._gathered_rows >= self._worth_a_table:
             self.gather()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the settled rows that are kept."""
+        return self._table_bytes + self._gathered_bytes
 
     def gather(self) -> None:
         """Make a table of the rows that are in no table yet, many small batches together."""
         if not self._gathered:
             return
         table = table_from_batches(self.schema, _small_together(self._gathered), self._storage)
-        self._gathered, self._gathered_rows = [], 0
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         self._tables.append(table)
-        self.held_bytes += table.nbytes
+        self._table_bytes += table.nbytes
         if self._keep_rows is None:
             return
         while self._tables and self.settled_rows - self._forgotten - self._tables[0].num_rows >= self._keep_rows:
             oldest = self._tables.popleft()
             self._forgotten += oldest.num_rows
-            self.held_bytes -= oldest.nbytes
+            self._table_bytes -= oldest.nbytes
             self._rearranged += not self._in_order
 
     def _watch_order(self, starts: Ticks, in_order: bool) -> None:
@@ -160,7 +164,7 @@ class Answer:
         while self._tables and self.settled_rows > settled:
             newest = self._tables.pop()
             self.settled_rows -= newest.num_rows
-            self.held_bytes -= newest.nbytes
+            self._table_bytes -= newest.nbytes
         self.settled_rows = settled
         self._rearranged += 1
         self._newest_start = MIN_TIME
@@ -178,9 +182,9 @@ class Answer:
     def forget(self) -> None:
         """Drop everything that is settled."""
         self._forgotten = self.settled_rows
-        self._gathered, self._gathered_rows = [], 0
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         self._tables.clear()
-        self.held_bytes = 0
+        self._table_bytes = 0
         self._in_order = True
 
     def settled(self) -> pa.Table:

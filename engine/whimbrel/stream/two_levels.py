@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
@@ -100,6 +101,7 @@ class TwoLevels:
         if not feeds:
             raise PlanError("high() needs a feed of partial aggregates.", where="high()",
                             hint="Pass the address of a server: query.high(served.flight, token=...).")
+        _check_once(feeds)
         schema, level = levels.low.schema, level_id(levels.low)
         rows = []
         for feed in feeds:
@@ -168,6 +170,21 @@ def show_level(low: Node) -> str:
     aggregate = low.inputs[0].op
     assert isinstance(aggregate, Operator)
     return aggregate.show()
+
+
+def _check_once(feeds: Sequence[Any]) -> None:
+    """Refuse a feed that was given twice: its rows would count twice."""
+    seen = set[object]()
+    for number, feed in enumerate(feeds, start=1):
+        node = getattr(feed, "node", feed)
+        op = getattr(node, "op", None)
+        same = (feed, "") if isinstance(feed, str) else id(node)
+        if isinstance(op, FlightFeed):
+            same = op.address, op.ticket
+        if same in seen:
+            raise PlanError(f"Feed {number} of high() was given before, so its rows would count twice.",
+                            where="high(...)", hint="Pass each feed once.")
+        seen.add(same)
 
 
 def _feed(feed: Any, schema: Schema, token: str | None, options: Any) -> Node:

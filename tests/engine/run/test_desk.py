@@ -158,6 +158,15 @@ def test_a_budget_stops_only_its_own_query(budget: dict[str, Any], words: str) -
     assert costs["large"]["state"] == "stopped"
 
 
+def test_a_budget_of_bytes_counts_rows_and_not_the_memory_for_more() -> None:
+    events, columns = made(4, latency=40)
+    desk = wb.desk(events)
+    desk.add("small", SHAPES[1](events, 3), budget=wb.Budget(bytes=120_000))
+    desk.run()
+    assert desk["small"].state == "finished"
+    assert rows_of(desk["small"].table) == alone(columns, SHAPES[1], 3, latency=40)
+
+
 def test_a_query_reads_the_results_of_another() -> None:
     events, columns = made(5)
     desk = wb.desk(events)
@@ -286,6 +295,8 @@ def test_results_of_a_removed_query_are_not_those_of_a_later_one_of_its_name() -
     (lambda at: at.desk.set("a", least="x"), ExpressionError, "must be int64"),
     (lambda at: at.desk.set("a", least=True), ExpressionError, "must be int64"),
     (lambda at: at.desk.set("a", least=2.5), ExpressionError, "must be int64, got 2.5"),
+    (lambda at: at.desk.set("a", least=2**70), ExpressionError, "an integer that fits into int64"),
+    (lambda at: at.events.tumbling_window(wb.parameter("w", 10)), PlanError, "size, hop and offset of a window are"),
     (lambda at: at.desk.stream("c"), PlanError, "Use one of the queries a"),
     (lambda at: at.desk.add("b", another(at.events).stream("a")), PlanError, "'a' is of another desk"),
     (lambda _: wb.desk(), PlanError, "needs a stream"),
@@ -467,6 +478,6 @@ def test_a_desk_over_a_feed_resumes_at_its_offset(killed: bool, tmp_path: Path) 
             desk = opened()
             desk.run(rows=100)
         desk.stop()
-    found = [row["n"] for file in sorted((tmp_path / "ten").glob("*.parquet"))
+    found = [row["n"] for file in sorted((tmp_path / "ten").glob("[!.]*.parquet"))
              for row in pq.read_table(file).to_pylist()]
     assert found == [sum(at % 7 > 1 for at in range(begin, begin + 10)) for begin in range(0, 290, 10)]

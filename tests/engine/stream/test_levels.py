@@ -81,6 +81,12 @@ def test_groups_are_merged_over_several_feeds() -> None:
     assert in_order(counts(log()).high(one, two).collect()) == in_order(whole.collect())
 
 
+@pytest.mark.parametrize("feed", [log(1), "grpc://localhost:8815"], ids=["stream", "address"])
+def test_a_feed_is_given_once(feed: Any) -> None:
+    with pytest.raises(PlanError, match=r"Feed 3 of high\(\) was given before"):
+        counts(log()).high(feed, "grpc://localhost:8816", feed)
+
+
 def test_punctuations_tell_how_far_time_has_come() -> None:
     rows = pa.table({"at": [1, 5, 12, 38], "x": [7, 0, 0, 0]})
     query = wb.from_arrow(rows, time="at", name="log").where(col.x > 2).tumbling_window(10).aggregate(n=wb.count())

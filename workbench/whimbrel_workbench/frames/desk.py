@@ -107,6 +107,7 @@ def desk_frame(sources: Sequence[str], cost: DeskCost, state: State, newest: dic
     facts += [("speed", rate_words(rate))] if rate is not None else []
     facts += [("work", seconds_words(cost.seconds)), ("steps", f"{cost.steps:,}, {cost.shared_steps:,} shared"),
               ("templates", f"{cost.templates:,}")]
+    facts += [(name, str(status)) for name, status in cost.feeds.items()]
     lines = tuple(_line(each, total, newest.get(each.query)) for each in shown)
     return DeskFrame(tuple(sources), state, tuple(facts), lines, len(cost.queries) - len(lines), chosen)
 

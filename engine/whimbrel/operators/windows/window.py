@@ -23,6 +23,7 @@ from whimbrel.clock import (
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.clock.window_borders import Closed, Label, WindowBorders
 from whimbrel.errors import PlanError
+from whimbrel.expr import Expr
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators.windows.calendar_sliding_window import CalendarSlidingWindow
 from whimbrel.operators.windows.calendar_window import CalendarWindow, calendar_windows, check_zone, weekday_of
@@ -225,6 +226,10 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
 
 def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: Duration | None, label: Label,
             closed: Closed | None, timezone: str | None, week_start: str) -> Operator:
+    for given in (size, hop, offset):
+        if isinstance(given, Expr):
+            raise PlanError(f"The size, hop and offset of a window are fixed, got {given.show()}.", where=where,
+                            hint='Use a duration, such as "5m". A parameter can be in a condition or a value.')
     check_zone(timezone, where)
     check_closed(closed, where)
     weekday = weekday_of(week_start, where)
