@@ -32,7 +32,8 @@ _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def column_of(part: Expr, schema: Schema) -> str | None:
     """The column of which a condition is answered by a search among constants; None if it is no such condition."""
     if isinstance(part, Binary) and isinstance(part.left, Col) and isinstance(part.right, Lit):  # so are almost all
-        return part.left.name if _suits(part, part.left.name, schema.type_of(part.left.name)) else None
+        name = part.left.name
+        return name if _compares(part.op, part.right.value, schema.type_of(name)) else None
     names = columns_of(part)
     if len(names) != 1:
         return None
@@ -49,10 +50,11 @@ def _suits(part: Expr, name: str, type_: pa.DataType) -> bool:
         return (part.function == "is_in" and isinstance(part.args[0], Col) and bool(part.options)
                 and all(_fits(value, type_) for value in part.options))
     comparison = _comparison(part)
-    if comparison is None:
-        return False
-    op, value = comparison
-    return _fits(value, type_) and (op in ("==", "!=") or not pa.types.is_string(type_))
+    return comparison is not None and _compares(*comparison, type_)
+
+
+def _compares(op: str, value: Any, type_: pa.DataType) -> bool:
+    return op in _FLIPPED and _fits(value, type_) and (op in ("==", "!=") or not pa.types.is_string(type_))
 
 
 def _comparison(part: Expr) -> tuple[str, Any] | None:
@@ -124,7 +126,11 @@ class ColumnClasses(Classes):
     def __init__(self, name: str, type_: pa.DataType, parts: Conjuncts, conditions: int) -> None:
         self._name, self._type = name, type_
         self._text = pa.types.is_string(type_)
-        constants = {value for of in parts.values() for part in of for value in _constants(part)}
+        alone = {condition: found for condition, of in parts.items()
+                 if len(of) == 1 and (found := _comparison(of[0])) is not None}
+        constants = {value for _, value in alone.values()}
+        constants.update(value for condition, of in parts.items() if condition not in alone
+                         for part in of for value in _constants(part))
         self._of_constant: dict[Any, int] = {}
         if self._text:
             words = sorted(constants)
@@ -138,18 +144,16 @@ class ColumnClasses(Classes):
             places = 2 * len(self._bounds) + 2
         self._nan: dict[str, bool] = {}
         truth = np.ones((places + 1, conditions), np.bool_)  # the last place is that of nulls
-        alone: dict[str, list[tuple[int, int]]] = {}
-        for condition, of in parts.items():
-            if len(of) == 1 and (comparison := _comparison(of[0])) is not None:
-                alone.setdefault(comparison[0], []).append((condition, self._of_constant[comparison[1]]))
-                continue
-            for part in of:
+        for condition in parts.keys() - alone.keys():
+            for part in parts[condition]:
                 truth[:-1, condition] &= self._places(part, places)
-            truth[-1, condition] = False
-        for op, found in alone.items():
-            numbers, at = np.array(found).T
-            truth[:-1, numbers] = self._places_of(op, at, np.arange(places)[:, None])
-            truth[-1, numbers] = False
+        truth[-1, list(parts)] = False
+        for op in {op for op, _ in alone.values()}:
+            mine = [condition for condition, (each, _) in alone.items() if each == op]
+            at = np.array([self._of_constant[alone[condition][1]] for condition in mine])
+            adjacent = mine[-1] - mine[0] + 1 == len(mine)  # columns of a slice are written faster
+            which = slice(mine[0], mine[-1] + 1) if adjacent else mine
+            truth[:-1, which] = self._places_of(op, at, np.arange(places)[:, None])
         packed = np.packbits(truth, axis=1, bitorder="little")
         rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
         _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
