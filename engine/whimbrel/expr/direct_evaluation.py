@@ -31,8 +31,10 @@ from whimbrel.expr.types import (
     binary_types,
     call_type,
     choices,
+    common_type,
     in_range,
     in_type,
+    type_of,
     unary_type,
 )
 from whimbrel.expr.value import from_scalar
@@ -200,6 +202,9 @@ class _Calls:
             same = np.zeros if expr.function == "is_null" else np.ones
             column = self._leaf(expr.args[0].name)
             return _Part(BOOL, lambda arrays: same(len(column.value(arrays)), np.bool_))
+        if expr.function == "fill_null" and type(expr.args[0]) is Col:  # no null is left to be filled
+            x, type_ = self._leaf(expr.args[0].name), type_of(expr.args[1], self.schema)
+            return _brought(expr.args[0], x, common_type(expr, (expr.args[0], x.type), (expr.args[1], type_)))
         if expr.function == "is_in":
             return self._is_in(expr)
         function = FUNCTION_TABLE.get(expr.function)

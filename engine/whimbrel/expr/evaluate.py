@@ -296,8 +296,7 @@ def _call(expr: Call, scope: Scope) -> Value:
             at: Value = expr.options[0].at(x.data, x.type)
             return at
         case "field":
-            inside = Column.from_arrow(plain_array(pc.struct_field(x.arrow(), [expr.options[0]])))
-            return from_column(inside)
+            return from_column(Column.from_arrow(plain_array(_field(x.arrow(), expr.options[0]))))
         case "abs":
             return _unary(expr, "abs", x, scope)
         case "round" if t.is_integer(result) and expr.options[0] < 0:
@@ -331,6 +330,13 @@ def _call(expr: Call, scope: Scope) -> Value:
             return string_function(expr, x)
         case _:
             return calendar(expr, x, scope)
+
+
+def _field(structs: Any, name: str) -> Any:
+    """A field, which is null where the struct is null."""
+    if isinstance(structs, pa.StructArray) and not structs.null_count:
+        return structs.field(name)
+    return pc.struct_field(structs, [name])
 
 
 def _by_table(expr: Call, scope: Scope) -> Value:
