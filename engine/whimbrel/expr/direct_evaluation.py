@@ -46,6 +46,7 @@ _COMPARE: dict[str, np.ufunc] = {"==": np.equal, "!=": np.not_equal, "<": np.les
                                  ">": np.greater, ">=": np.greater_equal}
 _LOGIC: dict[str, np.ufunc] = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
 _FLOATS: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
+_OF_FLOATS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil}
 FEW_CHOICES: Final = 8
 """Choices of ``is_in`` that are compared one by one; more are sorted first."""
 _INTEGERS = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
@@ -67,8 +68,8 @@ class DirectForm:
         The columns that it reads: their positions and the types of their arrays.
     part : callable
         From the arrays of these columns to the result.
-    outermost : numpy.ufunc, optional
-        The last call, where that may write into memory of the caller; `operands` gives what it takes.
+    into : callable, optional
+        The same as `part`, but the last call writes into an array, which is the second argument.
     never_warns : bool
         Whether NumPy says nothing of infinities and NaN in these calls: then nobody need silence it.
     """
@@ -76,8 +77,7 @@ class DirectForm:
     type: pa.DataType
     leaves: tuple[tuple[int, np.dtype[Any]], ...]
     part: Callable[[Arrays], Any]
-    outermost: np.ufunc | None
-    operands: Callable[[Arrays], tuple[Any, Any]] | None
+    into: Callable[[Arrays, Array], Any] | None
     never_warns: bool
 
     def column(self, batch: Batch, storage: Storage | None) -> Column | None:
@@ -91,7 +91,7 @@ class DirectForm:
             arrays.append(values)
         try:
             if self.never_warns:
-                made = self.part(arrays)
+                made = self._made(arrays, storage)
             else:
                 with np.errstate(all="ignore"):  # infinities and NaN are results
                     made = self._made(arrays, storage)
@@ -101,10 +101,9 @@ class DirectForm:
         return Column(self.type, made)
 
     def _made(self, arrays: list[Array], storage: Storage | None) -> Any:
-        if storage is None or self.outermost is None or self.operands is None:
+        if storage is None or self.into is None:
             return self.part(arrays)
-        out = storage.empty(len(arrays[0]), np.dtype(numpy_type(self.type)))
-        return self.outermost(*self.operands(arrays), out=out)
+        return self.into(arrays, storage.empty(len(arrays[0]), np.dtype(numpy_type(self.type))))
 
 
 def direct_form(expr: Expr, schema: Schema) -> DirectForm | None:
@@ -140,6 +139,7 @@ class _Part:
     value: Callable[[Arrays], Any]
     constant: bool = False
     never_warns: bool = True
+    into: Callable[[Arrays, Array], Any] | None = None
 
 
 class _Calls:
@@ -152,16 +152,9 @@ class _Calls:
     def form(self, expr: Expr) -> DirectForm:
         if type(expr) not in (Binary, Unary, Call):
             raise _NotDirectError
-        outermost, operands = None, None
-        if isinstance(expr, Binary) and expr.op in _FLOATS:
-            whole, (x, y) = self._binary(expr)
-            if t.is_floating(whole.type):
-                outermost = _FLOATS[expr.op]
-                operands = lambda arrays: (x.value(arrays), y.value(arrays))  # noqa: E731
-        else:
-            whole = self._part(expr)
+        whole = self._part(expr)
         leaves = tuple((at, np.dtype(numpy_type(self.schema.fields[at].type))) for at in self.leaves)
-        return DirectForm(whole.type, leaves, whole.value, outermost, operands, whole.never_warns)
+        return DirectForm(whole.type, leaves, whole.value, whole.into, whole.never_warns)
 
     def _part(self, expr: Expr) -> _Part:
         if type(expr) is Col:
@@ -169,7 +162,7 @@ class _Calls:
         if type(expr) is Lit:
             return _Part(literal_type(expr.value), _no_value, constant=True)  # its value depends on what it meets
         if type(expr) is Binary:
-            return self._binary(expr)[0]
+            return self._binary(expr)
         if type(expr) is Unary:
             return self._unary(expr)
         if type(expr) is Call:
@@ -203,10 +196,13 @@ class _Calls:
             column = self._leaf(expr.args[0].name)
             return _Part(BOOL, lambda arrays: same(len(column.value(arrays)), np.bool_))
         if expr.function == "fill_null" and type(expr.args[0]) is Col:  # no null is left to be filled
-            x, type_ = self._leaf(expr.args[0].name), type_of(expr.args[1], self.schema)
-            return _brought(expr.args[0], x, common_type(expr, (expr.args[0], x.type), (expr.args[1], type_)))
+            filled, type_ = self._leaf(expr.args[0].name), type_of(expr.args[1], self.schema)
+            common = common_type(expr, (expr.args[0], filled.type), (expr.args[1], type_))
+            return _brought(expr.args[0], filled, common)
         if expr.function == "is_in":
             return self._is_in(expr)
+        if expr.function in _OF_FLOATS:
+            return self._of_floats(expr, _OF_FLOATS[expr.function])
         function = FUNCTION_TABLE.get(expr.function)
         if function is None or type(expr.args[0]) is Lit:
             raise _NotDirectError
@@ -219,22 +215,28 @@ class _Calls:
             raise _NotDirectError
         type_ = call_type(expr, [(arg, part.type) for arg, part in zip(expr.args, parts, strict=True)])
         dtype = numpy_type(type_)
-        return _Part(type_, lambda arrays: function.of_numbers(
-            [part.value(arrays) for part in parts], expr.options).astype(dtype, copy=False),
-            never_warns=type_ == BOOL and all(part.never_warns for part in parts))
 
-    def _of_times(self, expr: Call, function: Callable[[Any, pa.DataType], Any]) -> _Part:
+        def values(arrays: Arrays) -> Any:
+            made = function.of_numbers([part.value(arrays) for part in parts], expr.options)
+            return _found(made).astype(dtype, copy=False)
+
+        return _Part(type_, values, never_warns=type_ == BOOL and all(part.never_warns for part in parts))
+
+    def _of_floats(self, expr: Call, ufunc: np.ufunc) -> _Part:
+        x = self._part(expr.args[0])
+        if x.constant or x.type != pa.float64():
+            raise _NotDirectError
+        return _Part(x.type, lambda arrays: ufunc(x.value(arrays)), never_warns=False,
+                     into=lambda arrays, out: ufunc(x.value(arrays), out=out))
+
+    def _of_times(self, expr: Call, function: Callable[..., Any]) -> _Part:
         x = self._part(expr.args[0])
         if x.constant:
             raise _NotDirectError
-
-        def values(arrays: Arrays) -> Any:
-            made = function(x.value(arrays), x.type)
-            if made is None:
-                raise _NotDirectError
-            return made
-
-        return _Part(call_type(expr, [(expr.args[0], x.type)]), values, never_warns=x.never_warns)
+        type_ = call_type(expr, [(expr.args[0], x.type)])
+        return _Part(type_, lambda arrays: _found(function(x.value(arrays), x.type)), never_warns=x.never_warns,
+                     into=None if type_ == BOOL else
+                     lambda arrays, out: _found(function(x.value(arrays), x.type, out)))
 
     def _is_in(self, expr: Call) -> _Part:
         x = self._part(expr.args[0])
@@ -244,7 +246,7 @@ class _Calls:
         wanted = [from_scalar(value, x.type).data for value in sought]
         return _Part(BOOL, lambda arrays: is_one_of(x.value(arrays), wanted), never_warns=x.never_warns)
 
-    def _binary(self, expr: Binary) -> tuple[_Part, tuple[_Part, _Part]]:
+    def _binary(self, expr: Binary) -> _Part:
         left, right = self._part(expr.left), self._part(expr.right)
         if left.constant and right.constant:
             raise _NotDirectError
@@ -255,8 +257,18 @@ class _Calls:
             expr = seen
         left_type, right_type, result = binary_types(expr, (expr.left, left.type), (expr.right, right.type))
         x, y = _brought(expr.left, left, left_type), _brought(expr.right, right, right_type)
+        into = None
+        if expr.op in _FLOATS and t.is_floating(result):
+            ufunc = _FLOATS[expr.op]
+            into = lambda arrays, out: ufunc(x.value(arrays), y.value(arrays), out=out)  # noqa: E731
         return _Part(result, _call(expr.op, x, y, result), never_warns=(
-            x.never_warns and y.never_warns and expr.op not in _FLOATS)), (x, y)
+            x.never_warns and y.never_warns and expr.op not in _FLOATS), into=into)
+
+
+def _found(values: Any) -> Any:
+    if values is None:
+        raise _NotDirectError
+    return values
 
 
 def is_one_of(values: Any, wanted: Iterable[Any]) -> Any:

@@ -348,8 +348,9 @@ def _by_table(expr: Call, scope: Scope) -> Value:
               if function.takes_int64(argument, value.type) else value for argument, value in enumerate(values)]
     if function.direct is not None and all(value.fixed for value in values):
         made = function.of_numbers([value.data for value in values], expr.options)
-        valid = reduce(operator.and_, (value.valid for value in values))
-        return Value(result, made.astype(numpy_type(result), copy=False), valid)
+        if made is not None:
+            valid = reduce(operator.and_, (value.valid for value in values))
+            return Value(result, made.astype(numpy_type(result), copy=False), valid)
     if function.of_times is not None and values[0].fixed and values[0].data.ndim:
         made = function.of_times(values[0].data, values[0].type)
         if made is not None:

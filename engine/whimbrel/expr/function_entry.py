@@ -70,9 +70,9 @@ class Function:
         Whether it computes with arrays only: a value for all rows comes as an array of one row.
     direct : callable, optional
         NumPy values and options -> NumPy values, for results that are null just where an argument is. It spares the
-        way through Arrow, which packs and unpacks masks.
+        way through Arrow, which packs and unpacks masks. Of None, `compute` has to find them.
     of_times : callable, optional
-        NumPy values of one column and its type -> NumPy values, as `direct`; or None where `compute` has to find them.
+        NumPy values of one column, its type, and perhaps an array to write to -> NumPy values, as `direct`.
     """
 
     takes: Takes | tuple[Takes, ...]
@@ -84,7 +84,7 @@ class Function:
     check: Check | None = None
     arrays: bool = False
     direct: Callable[..., Any] | None = None
-    of_times: Callable[[Any, pa.DataType], Any] | None = None
+    of_times: Callable[..., Any] | None = None
 
     def taken(self, argument: int) -> Takes:
         """What an argument is, counted from 0."""

@@ -37,13 +37,20 @@ def _haversine(*degrees: Any) -> Any:
     return held(pa.float64(), meters, True, *degrees)
 
 
+def _shifted_within(shift: np.ufunc) -> Callable[[Any, Any], Any]:
+    """The shift of NumPy values; None if one of them is not from 0 to 63."""
+    return lambda numbers, count: shift(numbers, count) if np.all(count.view(np.uint64) < 64) else None
+
+
 BITS: Final[dict[str, Function]] = {
     "bitwise_and": Function("an integer", _INT, pc.bit_wise_and, 2, sql=None, direct=np.bitwise_and),
     "bitwise_or": Function("an integer", _INT, pc.bit_wise_or, 2, sql=None, direct=np.bitwise_or),
     "bitwise_xor": Function("an integer", _INT, pc.bit_wise_xor, 2, sql="xor", direct=np.bitwise_xor),
     "bitwise_not": Function("an integer", _INT, pc.bit_wise_not, sql=None, direct=np.bitwise_not),
-    "shift_left": Function("an integer", _INT, _shifted(np.left_shift), 2, sql=None, arrays=True),
-    "shift_right": Function("an integer", _INT, _shifted(np.right_shift), 2, sql=None, arrays=True),
+    "shift_left": Function("an integer", _INT, _shifted(np.left_shift), 2, sql=None, arrays=True,
+                           direct=_shifted_within(np.left_shift)),
+    "shift_right": Function("an integer", _INT, _shifted(np.right_shift), 2, sql=None, arrays=True,
+                            direct=_shifted_within(np.right_shift)),
     "hash": Function("a plain value", _INT, hash_others, arrays=True, direct=hash_numbers),
     "haversine": Function("a number", pa.float64(), _haversine, 4, arrays=True),
 }

@@ -75,7 +75,7 @@ def _day_part(part: str, sql: str | None = "") -> Function:
     return _part(DAY_PARTS[part], sql=sql, quick=part)
 
 
-def _quick(part: str) -> Callable[[Any, pa.DataType], Any]:
+def _quick(part: str) -> Callable[..., Any]:
     return functools.partial(part_of_times, part)
 
 

@@ -35,8 +35,8 @@ _BLOCK_ROWS: Final = 1 << 16
 """Rows whose numbers stay in the cache from one call to the next; of fewer, the calls take longer than the work."""
 
 
-def part_of_times(part: str, ticks: Array, type_: pa.DataType) -> Array | None:
-    """A part of times or dates as NumPy has them; None where Arrow has to find it.
+def part_of_times(part: str, ticks: Array, type_: pa.DataType, out: Array | None = None) -> Array | None:
+    """A part of times or dates as NumPy has them, in `out` if there is one; None where Arrow has to find it.
 
     Examples
     --------
@@ -48,7 +48,8 @@ def part_of_times(part: str, ticks: Array, type_: pa.DataType) -> Array | None:
         second = ticks_per_second(type_.unit) or 1
     elif not t.is_date32(type_) or part not in DAY_PARTS:
         return None
-    out: Array = np.empty(len(ticks), {"is_weekend": np.bool_, "date": np.int32}.get(part, np.int64))
+    if out is None:
+        out = np.empty(len(ticks), {"is_weekend": np.bool_, "date": np.int32}.get(part, np.int64))
     for at in range(0, len(ticks), _BLOCK_ROWS):
         given, made = ticks[at : at + _BLOCK_ROWS], out[at : at + _BLOCK_ROWS]
         bounds = int(given.min()), int(given.max())

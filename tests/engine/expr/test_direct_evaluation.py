@@ -11,6 +11,7 @@ import pytest
 import whimbrel as wb
 from tests.engine.expr.tables import batch, values
 from whimbrel import col
+from whimbrel.batch import Storage
 from whimbrel.errors import KernelError
 from whimbrel.expr import Expr, evaluate
 from whimbrel.expr.direct_evaluation import direct_form
@@ -24,15 +25,19 @@ ROWS = {
     "u": pa.array([0, 1, 2, 3, 2**64 - 1, 2**63, 12], pa.uint64()),
     "b": pa.array([True, False, True, True, False, False, True]),
     "t": pa.array([0, 1, -1, 3, 2**62, -(2**62), 12], pa.timestamp("us")),
+    "s": pa.array([0, 1, -1, -86_401, 951_782_399, 951_782_400, 2**31], pa.timestamp("s")),
 }
 DIRECT = (
     col.x.is_nan(), col.f.is_nan(), col.n.is_nan(), col.x.is_finite(), col.f.is_finite(), col.f.cbrt(), col.x.degrees(),
     col.n.is_null(), col.x.is_not_null(), col.b.is_null(), col.t.is_not_null(), col.n.is_in([3, 12]),
     col.x.is_in([0.0, 1.5, math.nan]), col.i.is_in([-128, 300]), col.u.is_in([2**63, -1]), col.b.is_in([True]),
     col.n.between(-1, 3), col.x.between(-1.0, col.f), col.n.hash(), col.x.hash(), col.n.bitwise_xor(col.i),
-    ~(col.x.is_nan() | col.n.is_in([3])) & col.f.is_finite(), (col.x * 2).is_nan(),
+    ~(col.x.is_nan() | col.n.is_in([3])) & col.f.is_finite(), (col.x * 2).is_nan(), col.x.sqrt(), (col.x * 2).floor(),
+    col.x.ceil(), col.n.shift_left(col.i), col.t.dt.month, col.t.dt.time, col.s.dt.year, col.s.dt.hour, col.s.dt.date,
+    col.s.dt.is_weekend, col.n.fill_null(7), col.n.fill_null(col.x), col.n.fill_null(0.5) * 2, col.x.fill_null(None),
 )
-REFERENCE = (col.n.is_in([1.5]), col.n.is_in(range(20)), (col.n + 1).is_null(), wb.lit(0.5).is_nan(), col.x.log10())
+REFERENCE = (col.n.is_in([1.5]), col.n.is_in(range(20)), (col.n + 1).is_null(), wb.lit(0.5).is_nan(), col.x.log10(),
+             col.f.sqrt())
 
 
 @pytest.mark.parametrize("expr", (*DIRECT, *REFERENCE), ids=str)
@@ -43,6 +48,8 @@ def test_it_is_the_same_as_next_to_a_null(expr: Expr) -> None:
     assert (form is not None) == any(expr is each for each in DIRECT)
     if form is not None:
         assert form.column(holed, None) is None
+        written = evaluate(expr, plain, Storage()).to_arrow()
+        assert list(map(repr, written.to_pylist())) == list(map(repr, values(expr, plain)))
     assert list(map(repr, values(expr, plain))) == list(map(repr, values(expr, holed)[:-1]))
 
 
