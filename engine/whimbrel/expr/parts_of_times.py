@@ -1,6 +1,7 @@
-"""Parts of many times and dates by NumPy: of their days by a table of days, of their clock by division.
+"""Find parts of many times and dates by NumPy.
 
-Arrow walks through the calendar for each row. It is asked once for each day, and the results are kept.
+Arrow walks through the calendar for each row. Here it is asked once for each day, for a table of days. Parts of the
+clock are found by division.
 """
 
 from __future__ import annotations
