@@ -1,4 +1,4 @@
-"""Schema of a folder that a sink writes, for a result without rows."""
+"""Schema of a folder for a result without rows."""
 
 from __future__ import annotations
 

@@ -26,9 +26,11 @@ _number_cells = Compiled(number_cells)
 FIRST_SPAN = 64
 _FEW_PATTERNS = 16
 _SHORT = 1 << 16
-ROWS_A_GROUP, SAMPLE_ROWS = 8, 1 << 16
-"""Groups of all keys together are worth it where they have so many rows each, divided by the number of sets of keys,
-since each set would need a table; after how many rows that is known."""
+ROWS_A_GROUP = 8
+"""Groups of all keys together are worth it from so many rows each, divided by the number of sets of keys: each set
+would need a table of its own."""
+SAMPLE_ROWS = 1 << 16
+"""After so many rows it is known how many a group has."""
 _MANY_SETS = 4
 """More sets share no groups of fewer rows: each result merges all of its groups."""
 
