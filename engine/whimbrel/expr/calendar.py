@@ -13,6 +13,7 @@ from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.errors import KernelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.nodes import Call
+from whimbrel.expr.scalar_functions import INT_MAX, INT_MIN
 from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import PRESENT, Scope, Value, at_row, from_arrow, known
 from whimbrel.expr.zone_clocks import clock_moments, local_times, moments
@@ -38,6 +39,8 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     if pa.types.is_date(x.type):
         return _dates(expr, x, scope)
     months = known(expr, ("months",), lambda: floor_months(expr))
+    if months is None and expr.function == "dt.round" and (nearest := _nearest(expr, x, scope)) is not None:
+        return nearest
     below = _floor(expr, x, scope) if months is None else _at_month(expr, x, months, "right", -1)
     if expr.function == "dt.floor":
         return below
@@ -79,6 +82,16 @@ def _floor(expr: Call, x: Value, scope: Scope) -> Value:
     near = Value(x.type, floored.data - (wall.data - x.data), x.valid)
     same_offset = from_arrow(local_times(near.arrow())).data == floored.data
     return Value(x.type, np.where(twice & same_offset, near.data, first), x.valid)
+
+
+def _nearest(expr: Call, x: Value, scope: Scope) -> Value | None:
+    """The nearest point of the grid, as the last one half a step later; None for zones, or at the limits of int64."""
+    step, begin = _grid(expr, x.type)
+    if x.type.tz not in (None, "UTC") or not x.data.size:
+        return None
+    if int(x.data.min()) - int(step) < INT_MIN or int(x.data.max()) + int(step) > INT_MAX:
+        return None
+    return _floored(expr, Value(x.type, x.data + step // 2, x.valid), step, begin, scope)
 
 
 def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:
