@@ -74,7 +74,7 @@ def _floor(expr: Call, x: Value, scope: Scope) -> Value:
         return _floored(expr, x, step, begin, scope)
     wall = from_arrow(local_times(x.arrow()))
     floored = _floored(expr, wall, step, begin, scope)
-    first, last = (_instants(floored, x.type.tz, ambiguous, expr) for ambiguous in ("earliest", "latest"))
+    first, last = (_instants(floored, step, x.type.tz, ambiguous, expr) for ambiguous in ("earliest", "latest"))
     # A point that comes twice parts two steps only where a step ends before the point comes again.
     twice = (last != first) & (last - first >= step)
     if not np.any(twice):
@@ -104,7 +104,7 @@ def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:
                  f"rounded up is outside the range of {x.type}", "Cast the column to a coarser unit first, such as us.")
     if not zoned:
         return Value(x.type, np.where(x.data == below.data, x.data, data), x.valid)
-    first, last = (_instants(Value(start.type, data, x.valid), x.type.tz, ambiguous, expr)
+    first, last = (_instants(Value(start.type, data, x.valid), step, x.type.tz, ambiguous, expr)
                    for ambiguous in ("earliest", "latest"))
     above = np.where(first > x.data, first, last)
     while True:  # a point that comes again lies between
@@ -115,10 +115,10 @@ def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:
         above = np.where(nearer, between, above)
 
 
-def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
-    """When a clock of a zone shows these times; of a time that it skips, the first moment after it.
+def _instants(wall: Value, step: np.int64, zone: str, ambiguous: str, expr: Call) -> Any:
+    """When a clock of a zone shows these times, which are on a grid; of a time that it skips, the first moment after.
 
-    Few times are different, and of those in order each is looked up once.
+    Few times are different. Each point of the grid between them is looked up once, or if these are many, each run.
     """
     def found(times: Any) -> Any:
         try:
@@ -128,6 +128,10 @@ def _instants(wall: Value, zone: str, ambiguous: str, expr: Call) -> Any:
 
     if not wall.data.ndim or not len(wall.data):
         return found(wall.arrow())
+    low, high = int(wall.data.min()), int(wall.data.max())
+    if (high - low) // int(step) < len(wall.data) // 2:
+        points = np.arange((high - low) // int(step) + 1) * step + low
+        return found(Value(wall.type, points).arrow())[(wall.data - low) // step]
     begins = np.flatnonzero(np.append(True, wall.data[1:] != wall.data[:-1]))
     each = Value(wall.type, wall.data[begins])
     return np.repeat(found(each.arrow()), np.diff(np.append(begins, len(wall.data))))

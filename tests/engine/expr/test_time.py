@@ -62,9 +62,14 @@ def test_ceil_and_round():
     assert values(col.t.dt.ceil("1h"), on_grid) == values(col.t, on_grid) == values(col.t.dt.round("1h"), on_grid)
     half = batch(t=times(NOON.replace(minute=30, second=0, microsecond=0)))
     assert values(col.t.dt.round("1h"), half) == values(col.t.dt.ceil("1h"), half), "half is rounded up"
+    ticks = [-10, -9, -4, -3, -1, 0, 3, 4, 10]
+    for step in (3, 6, 7):
+        near = evaluate(col.t.dt.round(f"{step}s"), batch(t=pa.array(ticks, pa.timestamp("s")))).values.tolist()
+        assert near == [(2 * tick + step) // (2 * step) * step for tick in ticks]
     far = batch(t=pa.array([2**63 - 5], pa.timestamp("ns")))
-    with pytest.raises(KernelError, match="rounded up is outside"):
-        evaluate(col.t.dt.ceil("1h"), far)
+    for expr in (col.t.dt.ceil("1h"), col.t.dt.round("1h")):
+        with pytest.raises(KernelError, match="rounded up is outside"):
+            evaluate(expr, far)
     with pytest.raises(ExpressionError, match=r"dt\.ceil needs a positive"):
         evaluate(col.t.dt.ceil("-1h"), of)
 
