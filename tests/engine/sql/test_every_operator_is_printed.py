@@ -45,6 +45,7 @@ PLANS: dict[str, Callable[[], wb.Stream]] = {name: python for name, (_, python) 
     "lifetimes that are computed": lambda: TCP.alter_lifetime(start=col.start + 5, duration=col.end - col.start + 2),
     "joins with look-ahead": lambda: TCP.tumbling_window(60).join(SYN, "srcIP", allow_lookahead=True, suffix="_s"),
     "a call in a call": lambda: TCP.explode("srcIP", split="a").set_duration(5),
+    "where of a cost": lambda: TCP.where(col.len.sqrt() > 2, cost="expensive").where(col.len > 9),
     "division of integers as a fraction": lambda: TCP.where(col.len / 4 > 2).select(a=(col.len / 4 + 1) / 2),
     "division that rounds down": lambda: TCP.select(a=col.len // 7, b=col.len % 7, c=(col.len + 1) // 7 * 2),
 }
