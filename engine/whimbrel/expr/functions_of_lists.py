@@ -153,21 +153,18 @@ def _float_sums(lists: Any, items: Items | None) -> tuple[Any, Any]:
 def _integer_sums(lists: Any) -> tuple[Any, Any]:
     """Sums by NumPy, and whether they fit."""
     items, lengths = _present(lists)
-    numbers = np.asarray(items.cast(_INT, safe=False))
+    numbers = np.asarray(items)
+    numbers = numbers if numbers.dtype == np.uint64 else numbers.astype(np.int64)
     rows, starts = _filled(lengths)
     sums = np.zeros(len(lengths), np.int64)
     fits = np.ones(len(lengths), np.bool_)
-    if len(rows):
-        sums[rows] = np.add.reduceat(numbers, starts)
-        if not _is_small(numbers, int(lengths.max())):
-            near = np.add.reduceat(numbers.astype(np.float64), starts)
-            fits[rows] = np.abs(near - sums[rows].astype(np.float64)) < 2.0**62
+    if len(rows):  # halves of the bits, so that no sum of halves leaves int64
+        high = np.add.reduceat((numbers >> numbers.dtype.type(32)).astype(np.int64), starts)
+        low = np.add.reduceat((numbers & numbers.dtype.type(2**32 - 1)).astype(np.int64), starts)
+        high += low >> 32
+        sums[rows] = (high << 32) | (low & (2**32 - 1))
+        fits[rows] = (high >= -2**31) & (high < 2**31)
     return sums, fits
-
-
-def _is_small(numbers: Any, most: int) -> bool:
-    """Whether no sum of so many of the integers leaves int64."""
-    return max(-int(numbers.min()), int(numbers.max())) <= (2**63 - 1) // most
 
 
 def _mean(lists: Any) -> Any:

@@ -12,6 +12,7 @@ import whimbrel as wb
 from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, PlanError, WhimbrelError
+from whimbrel.expr.functions_of_lists import _integer_sums
 
 LISTS = [[3, 1, None, 3], [], None, [None], [-5], [2**62, 2**62], [7, 7, 8]]
 FLOATS = [[1.5, math.nan, -0.5], [], None, [None, math.inf], [2.0]]
@@ -86,6 +87,19 @@ def test_what_does_not_fit_is_refused_before_any_row(build, message) -> None:
     with pytest.raises(ExpressionError, match=message):
         values(build(), batch(x=pa.array([], pa.list_(pa.int64())), n=pa.array([], pa.int64()),
                               s=pa.array([], pa.list_(pa.string()))))
+
+
+@pytest.mark.parametrize(("kind", "rows"), [
+    (pa.uint64(), [[2**63], [2**63 - 1], [2**64 - 1, None], [2**62, 2**62 - 1], [2**63 - 1, 1], [None], []]),
+    (pa.int64(), [[2**63 - 1, 1], [-2**63, -1], [-2**63], [2**63 - 1, 5, -5], [-2**62, -2**62], [2**62, 2**62]]),
+], ids=str)
+def test_a_sum_beyond_int64_is_null(kind: pa.DataType, rows: list) -> None:
+    exact = [sum(kept(row)) for row in rows]
+    expected = [each if -2**63 <= each < 2**63 else None for each in exact]
+    lists = pa.array(rows, pa.list_(kind))
+    assert values(col.x.list.sum(), batch(x=lists)) == expected
+    sums, fits = _integer_sums(lists)
+    assert [int(each) if fit else None for each, fit in zip(sums, fits, strict=True)] == expected
 
 
 def test_lists_stand_in_queries_and_in_sql() -> None:
