@@ -39,7 +39,7 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     if pa.types.is_date(x.type):
         return _dates(expr, x, scope)
     months = known(expr, ("months",), lambda: floor_months(expr))
-    if months is None and expr.function == "dt.round" and (nearest := _nearest(expr, x, scope)) is not None:
+    if months is None and expr.function == "dt.round" and (nearest := _nearest(expr, x)) is not None:
         return nearest
     below = _floor(expr, x, scope) if months is None else _at_month(expr, x, months, "right", -1)
     if expr.function == "dt.floor":
@@ -84,14 +84,18 @@ def _floor(expr: Call, x: Value, scope: Scope) -> Value:
     return Value(x.type, np.where(twice & same_offset, near.data, first), x.valid)
 
 
-def _nearest(expr: Call, x: Value, scope: Scope) -> Value | None:
+def _nearest(expr: Call, x: Value) -> Value | None:
     """The nearest point of the grid, as the last one half a step later; None for zones, or at the limits of int64."""
     step, begin = _grid(expr, x.type)
     if x.type.tz not in (None, "UTC") or not x.data.size:
         return None
-    if int(x.data.min()) - int(step) < INT_MIN or int(x.data.max()) + int(step) > INT_MAX:
+    furthest = 2 * int(step) + abs(int(begin))
+    if int(x.data.min()) - furthest < INT_MIN or int(x.data.max()) + furthest > INT_MAX:
         return None
-    return _floored(expr, Value(x.type, x.data + step // 2, x.valid), step, begin, scope)
+    data = x.data + (step // 2 - begin)
+    data //= step
+    data *= step
+    return Value(x.type, data + begin if begin else data, x.valid)
 
 
 def _ceil(expr: Call, x: Value, below: Value, scope: Scope) -> Value:

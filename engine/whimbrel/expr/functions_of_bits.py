@@ -38,8 +38,8 @@ def _haversine(*degrees: Any) -> Any:
 
 
 def _shifted_within(shift: np.ufunc) -> Callable[[Any, Any], Any]:
-    """The shift of NumPy values; None if one of them is not from 0 to 63."""
-    return lambda numbers, count: shift(numbers, count) if np.all(count.view(np.uint64) < 64) else None
+    """The shift of NumPy values; None if one of the counts has another bit than those of 0 to 63."""
+    return lambda numbers, count: shift(numbers, count) if 0 <= np.bitwise_or.reduce(count) < 64 else None
 
 
 BITS: Final[dict[str, Function]] = {
