@@ -15,8 +15,9 @@ from whimbrel.plan.aggregate_errors import explained_errors
 
 MIN_GROUPS = 4_096
 """Fewer groups leave at once: to hand them on takes less time than to take in a batch."""
-_PORTION_GROUPS = 16_384
-"""Fewer do not leave alone: a batch costs the steps after this one some hundred microseconds."""
+_PORTION_GROUPS, _PORTIONS = 16_384, 16
+"""Fewer groups do not leave alone, nor does a smaller part of all: a portion costs this step and those after it some
+hundred microseconds, whatever its size."""
 _AHEAD = 1.25
 """So much faster than in proportion: windows differ in rows, and a remainder would leave at once."""
 
@@ -83,7 +84,7 @@ class EvenFlushKernel(PaneKernel):
             else:
                 _, left, last = self.leaving.tolist()
                 due = min(last, -int(-last * self.taken * _AHEAD // max(1, self.pace)))
-                if due == last or due - left >= _PORTION_GROUPS:
+                if due == last or due - left >= max(_PORTION_GROUPS, last // _PORTIONS):
                     self._leave(due - left)
         self._take_in(batch, closes=False)
 
@@ -149,7 +150,7 @@ class EvenFlushKernel(PaneKernel):
             with explained_errors(self.measures):
                 for first in range(left, stop, most):
                     after = min(first + most, stop)
-                    self.touched = (first + np.flatnonzero(self.rows[first:after]) if self.by_group_number
+                    self.touched = (first + np.flatnonzero(self.rows[first:after] > 0) if self.by_group_number
                                     else touched[first:after])
                     self.pane = np.array([at, len(self.touched)])
                     self._close_pane()
