@@ -92,6 +92,8 @@ class EvenFlushKernel(PaneKernel):
         begin = watermark
         if watermark not in (INF, MIN_TIME):
             begin -= (watermark - self.grid.offset) % self.grid.hop
+            if begin + self.lead == self.input_watermark:  # no pane ends
+                return []
         ends = self.pane[1] > 0 and begin > self.pane[0]
         if ends and self.pane[1] >= MIN_GROUPS and watermark != INF:
             self._change_roles()
