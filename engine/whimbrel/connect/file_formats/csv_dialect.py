@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
+from whimbrel.connect.feeds.formats.text_values import times_of_texts
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
 
 _CHUNK_BYTES = 1 << 20
 _MISFIT = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
 _COLUMN = re.compile(r"In CSV column #(\d+):")
+_PADDED = re.compile(r"invalid value '[^']*:\d\d\.\d*0(?:[Z+-][^']*)?'")
 _OTHER_NUMBER = re.compile(r"Expected (\d+) columns, got (\d+)")
 
 
@@ -55,15 +57,20 @@ class CsvDialect:
         With `together`, values in quotes may have line ends, which takes longer.
         """
         with_zones: set[str] = set()
+        padded: set[str] = set()
         while True:
             written = {name: self.times.written(type_, with_zones=name in with_zones) for name, type_ in types.items()}
             try:
-                rows = self._read(text, names, written, skip, together=together)
+                rows = self._read(text, names, {**written, **dict.fromkeys(padded, pa.string())}, skip,
+                                  together=together)
             except pa.ArrowInvalid as error:
                 if (found := _MISFIT.search(str(error))) is not None:
                     name = names[int(found[1])]
                     if self.times.zone and "expected no zone offset" in str(error) and name not in with_zones:
                         with_zones.add(name)
+                        continue
+                    if name not in padded and _PADDED.search(str(error)) and pa.types.is_temporal(written[name]):
+                        padded.add(name)
                         continue
                     raise UnreadableError(misfit(name, found[2], error)) from error
                 if (found := _COLUMN.search(str(error))) is not None and (name := names[int(found[1])]) in written:
@@ -71,8 +78,16 @@ class CsvDialect:
                 if (found := _OTHER_NUMBER.search(str(error))) is not None:
                     raise UnreadableError(wrong_number(int(found[2]), int(found[1]))) from error
                 raise
-            return pa.table({name: self.times.in_zone(_without_empty(rows.column(name)))
-                             for name in rows.column_names})
+            return pa.table({name: self.times.in_zone(
+                self._times(rows.column(name), name, written[name]) if name in padded
+                else _without_empty(rows.column(name))) for name in rows.column_names})
+
+    def _times(self, texts: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
+        """Times whose fractions of seconds end with zeros beyond the unit."""
+        try:
+            return times_of_texts(pc.if_else(pc.is_in(texts, pa.array(self.null_words)), None, texts), type_)
+        except pa.ArrowInvalid as error:
+            raise UnreadableError(misfit(name, str(type_), error)) from error
 
     def _read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
               skip: list[csv.InvalidRow] | None, *, together: bool, block_bytes: int = _CHUNK_BYTES) -> pa.Table:
@@ -106,12 +121,20 @@ def wrong_number(values: int, columns: int) -> str:
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Texts with null in place of empty ones."""
-    if not pa.types.is_string(values.type):
+    if pa.types.is_dictionary(values.type) and _is_text(values.type.value_type):
+        empty = pc.equal(values.cast(values.type.value_type), "")
+        return pc.if_else(empty, None, values.unify_dictionaries()) if pc.any(empty).as_py() else values
+    if not _is_text(values.type):
         return values
     return pa.chunked_array([_nulled(chunk) for chunk in values.chunks], values.type)
 
 
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
+
+
 def _nulled(chunk: pa.Array) -> pa.Array:
-    ends = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+    width = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
+    ends = np.frombuffer(chunk.buffers()[1], width)[chunk.offset : chunk.offset + len(chunk) + 1]
     empty = ends[1:] == ends[:-1]
     return pc.if_else(pa.array(empty), pa.scalar(None, chunk.type), chunk) if empty.any() else chunk
