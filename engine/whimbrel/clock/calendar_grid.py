@@ -18,6 +18,12 @@ from whimbrel.clock.window_borders import Label, WindowBorders
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows has no zone
 _BLOCK: Final = 512
 """So many bounds are computed and kept at once."""
+_YEARS: Final = (-719_162, 2_932_897)
+"""The first days of the years 1 and 10000, from 1970-01-01."""
+_DAYS: Final = (-106_700, 106_700)
+"""Days that nanoseconds can say; a cell that would begin beyond them begins with the first or last one."""
+_ALIKE: Final = 146_097 * 86_400
+"""Seconds of 400 years, after which dates and weekdays repeat."""
 ARROW_UNTIL: Final = 24_800
 """Arrow knows no changes of clocks after 2037: from this day in that year on, the standard library is asked."""
 _USUAL: Final = WindowBorders()
@@ -60,9 +66,9 @@ class CalendarGrid:
 
     @property
     def range(self) -> tuple[int, int]:
-        """First and last tick that a calendar is known for: years 1 to 9999, or as far as the unit goes."""
-        first, last = self._days
-        return first * self.day + self.day, last * self.day - self.day
+        """First and last tick that a calendar is for: years 1 to 9999, or as far as the unit goes."""
+        first, last = (_DAYS[0] + 1, _DAYS[1] - 1) if self.unit == "ns" else _YEARS
+        return first * self.day, last * self.day - 1
 
     @property
     def day(self) -> int:
@@ -71,7 +77,8 @@ class CalendarGrid:
 
     @property
     def _days(self) -> tuple[int, int]:
-        return (-106_700, 106_700) if self.unit == "ns" else (-719_100, 2_932_800)
+        """First and last day on which cells begin: beyond the years, so that the cells at their ends are whole."""
+        return _DAYS if self.unit == "ns" else (2 * _YEARS[0], 2 * _YEARS[1])
 
     def days(self, numbers: Integers) -> Integers:
         """The days on which cells begin, from 1970-01-01."""
@@ -98,7 +105,7 @@ class CalendarGrid:
         """When cells begin, without what is kept; cells beyond the calendar begin where it ends."""
         first, last = self._days
         low, high = (int(number) for number in self.numbers_of(np.array([first, last])))
-        days = np.clip(self.days(np.clip(numbers, low, high)), first, last)
+        days = np.clip(self.days(np.clip(numbers, low, high + 1)), first, last)
         walls = days * self.day + self.offset
         return np.maximum.accumulate(instants(walls, self.zone, self.unit))
 
@@ -136,7 +143,8 @@ def instants(walls: Integers, zone: str, unit: TickUnit) -> Integers:
     clock = pa.lib.string_to_tzinfo(zone)
     for row in np.flatnonzero(late).tolist():
         seconds, rest = divmod(int(walls[row]), per_second)
-        ticks[row] = _instant(seconds, clock) * per_second + rest
+        alike, years = _repeated(seconds)
+        ticks[row] = (_instant(alike, clock) + years) * per_second + rest
     return ticks
 
 
@@ -150,9 +158,19 @@ def shown_by_clocks(ticks: Integers, zone: str, unit: TickUnit) -> Integers:
     walls = pc.local_timestamp(early).cast(pa.int64()).to_numpy().copy()
     clock = pa.lib.string_to_tzinfo(zone)
     for row in np.flatnonzero(late).tolist():
-        time = (_EPOCH + timedelta(seconds=int(ticks[row]) // per_second)).replace(tzinfo=UTC)
+        seconds, _ = _repeated(int(ticks[row]) // per_second)
+        time = (_EPOCH + timedelta(seconds=seconds)).replace(tzinfo=UTC)
         walls[row] = int(ticks[row]) + _offset(time.astimezone(clock)) * per_second
     return walls
+
+
+def _repeated(seconds: int) -> tuple[int, int]:
+    """Seconds for which clocks show the same some 400 years before, and how many those years have.
+
+    The standard library knows no year 10000.
+    """
+    years = (seconds - ARROW_UNTIL * 86_400) // _ALIKE * _ALIKE
+    return seconds - years, years
 
 
 def _instant(wall: int, zone: tzinfo) -> int:

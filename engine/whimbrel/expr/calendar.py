@@ -18,6 +18,8 @@ from whimbrel.expr.types import floor_months, floor_ticks
 from whimbrel.expr.value import PRESENT, Scope, Value, at_row, from_arrow, known
 from whimbrel.expr.zone_clocks import clock_moments, local_times, moments
 
+_DAY = CalendarSpan(1, "d")
+
 
 def in_zone(expr: Call, x: Value, zone: str) -> Value:
     """What the clock of a zone shows; of a time without a zone, when the clock of this zone shows it."""
@@ -39,15 +41,42 @@ def calendar(expr: Call, x: Value, scope: Scope) -> Value:
     if pa.types.is_date(x.type):
         return _dates(expr, x, scope)
     months = known(expr, ("months",), lambda: floor_months(expr))
+    if months is not None:
+        x = _within_years(expr, x, months, scope)
+    found = _rounded(expr, x, months, scope)
+    if months is None and x.type.unit == "ns":  # the year 9999 is no time of this unit
+        return found
+    first, last = CalendarGrid(months or _DAY, "UTC", x.type.unit).range
+    if np.size(found.data) and (np.min(found.data) < first or np.max(found.data) > last):
+        _refuse(expr, x, ((found.data < first) & (x.data >= first)) | ((found.data > last) & (x.data <= last)), scope)
+    return found
+
+
+def _rounded(expr: Call, x: Value, months: CalendarSpan | None, scope: Scope) -> Value:
     if months is None and expr.function == "dt.round" and (nearest := _nearest(expr, x)) is not None:
         return nearest
-    below = _floor(expr, x, scope) if months is None else _at_month(expr, x, months, "right", -1)
+    below = _floor(expr, x, scope) if months is None else _at_month(x, months, "right", -1)
     if expr.function == "dt.floor":
         return below
-    above = _ceil(expr, x, below, scope) if months is None else _at_month(expr, x, months, "left", 0)
+    above = _ceil(expr, x, below, scope) if months is None else _at_month(x, months, "left", 0)
     if expr.function == "dt.ceil":
         return above
     return Value(x.type, np.where(x.data - below.data < above.data - x.data, below.data, above.data), x.valid)
+
+
+def _within_years(expr: Call, x: Value, span: CalendarSpan, scope: Scope) -> Value:
+    """Times that the calendar has months for; others may only be in rows that do not count."""
+    first, last = CalendarGrid(span, "UTC", x.type.unit).range
+    if not np.size(x.data) or (np.min(x.data) >= first and np.max(x.data) <= last):
+        return x
+    _refuse(expr, x, (x.data < first) | (x.data > last), scope)
+    return Value(x.type, np.clip(x.data, first, last), x.valid)
+
+
+def _refuse(expr: Call, x: Value, bad: Any, scope: Scope) -> None:
+    scope.refuse(bad, x.valid, expr, lambda row: f"{expr.function}({expr.options[0]!r}) must stay within years 1 to "
+                 f"9999 and the time unit, got {format_instant(int(at_row(x.data, row)), x.type.unit, None)}.",
+                 "Remove such rows first with where(...).")
 
 
 def _dates(expr: Call, x: Value, scope: Scope) -> Value:
@@ -141,18 +170,13 @@ def _instants(wall: Value, step: np.int64, zone: str, ambiguous: str, expr: Call
     return np.repeat(found(each.arrow()), np.diff(np.append(begins, len(wall.data))))
 
 
-def _at_month(expr: Call, x: Value, span: CalendarSpan, side: Literal["left", "right"], step: int) -> Value:
+def _at_month(x: Value, span: CalendarSpan, side: Literal["left", "right"], step: int) -> Value:
     """The first moment of the month, quarter or year that each time is in, or of the next one."""
     grid = CalendarGrid(span, x.type.tz or "UTC", x.type.unit)
     times = np.asarray(x.data)
     if not times.size:
         return Value(x.type, times, x.valid)
     low, high = int(times.min()), int(times.max())
-    first, last = grid.range
-    if low < first or high > last:
-        raise KernelError(f"{expr.function}({span.show()!r}) must stay within years 1 to 9999 and the time unit, "
-                          f"got {format_instant(low if low < first else high, x.type.unit, None)}.", where=expr.show(),
-                          hint="Remove such rows first with where(...).")
     _, bounds = grid.around(low, high)
     if grid.zone == "UTC" and (high - low) // grid.day < times.size:
         return Value(x.type, _by_day(times, bounds, grid.day, side), x.valid)

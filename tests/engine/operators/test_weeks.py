@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import whimbrel as wb
@@ -88,10 +89,36 @@ def test_floor_agrees_with_windows() -> None:
     assert by_key.sort_by("w")["n"].to_pylist() == windows["n"].to_pylist()
 
 
-def test_the_last_year_has_no_window_and_a_weekday_has_its_plural() -> None:
-    with pytest.raises(wb.WhimbrelError, match="must stay within years 1 to 9999") as error:
-        log([datetime(9999, 12, 31, 23)]).tumbling_window("1y").aggregate(n=wb.count()).collect()
-    assert error.value.where == "tumbling_window('1y')"
+def test_the_first_and_the_last_year_are_whole() -> None:
+    year = timedelta(days=365) // timedelta(microseconds=1)
+    for month, day in ((1, 1), (3, 10), (12, 31)):
+        for when in (datetime(1, month, day), datetime(9999, month, day, 23)):
+            windows = log([when]).tumbling_window("1y").aggregate(n=wb.count()).collect()
+            assert windows["start"].to_pylist() == [datetime(when.year, 1, 1)]
+            assert pc.subtract(windows["end"], windows["start"]).cast(pa.int64()).to_pylist() == [year]
+            zone = "America/New_York" if when.year == 1 else "Europe/Berlin"
+            floors = log([when]).select(
+                mo=col.t.dt.floor("1mo"), q=col.t.dt.floor("1q"), y=col.t.dt.floor("1y"),
+                there=col.t.dt.at_time_zone(zone).dt.floor("1y").dt.month).collect()
+            assert floors["mo"].to_pylist() == [datetime(when.year, month, 1)]
+            assert floors["q"].to_pylist() == [datetime(when.year, (month - 1) // 3 * 3 + 1, 1)]
+            assert floors["y"].to_pylist() == [datetime(when.year, 1, 1)]
+            assert floors["there"].to_pylist() == [1]
+
+
+@pytest.mark.parametrize("step", ["1w", "1mo", "1y"])
+def test_no_time_is_rounded_to_the_year_10000(step: str) -> None:
+    for rounded in (col.t.dt.ceil(step), col.t.dt.round(step), col.t.cast(pa.date32()).dt.ceil(step)):
+        with pytest.raises(wb.WhimbrelError, match="must stay within years 1 to 9999"):
+            log([datetime(9999, 12, 31, 23)]).select(r=rounded).collect()
+
+
+def test_a_window_that_the_calendar_or_unit_cuts_is_refused_and_a_weekday_has_its_plural() -> None:
+    for query in (log([datetime(1, 5, 1)]).tumbling_window("2y"), log([datetime(9999, 5, 1)]).tumbling_window("7y"),
+                  log([datetime(2262, 2, 1)], "ns").tumbling_window("1y")):
+        with pytest.raises(wb.WhimbrelError, match="must stay within years 1 to 9999") as error:
+            query.aggregate(n=wb.count()).collect()
+        assert "_window(" in error.value.where
     with pytest.raises(PlanError) as error:
         log().tumbling_window("1w", week_start="mon")
     assert "weekdays are" in error.value.hint
