@@ -31,10 +31,13 @@ def test_values_come_back(kind: str, tmp_path: Path) -> None:
     moments = [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)]
     log = wb.from_arrow(pa.table({
         "at": pa.array(moments, pa.timestamp("ns")), "u": pa.array([2**64 - 1, None], pa.uint64()),
+        "pair": pa.array([[1, 2], None], pa.list_(pa.int8(), 2)), "key": pa.array([b"ab", None], pa.binary(2)),
+        "of": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int8())),
         "us": pa.array([[2**64 - 1], [3]], pa.list_(pa.uint64())), "d": pa.array(moments, pa.date64()),
         "v": pa.array([{"a": [1]}, None], pa.struct([("a", pa.large_list(pa.uint8()))]))}), time="at")
     found = written(kind, log, tmp_path)
     assert found["u"] == [2**64 - 1, None]
+    assert (found["pair"], found["key"], found["of"]) == ([[1, 2], None], [b"ab", None], [[("a", 1)], None])
     assert found["us"] == [[2**64 - 1], [3]]
     assert found["d"] == [each.date() for each in moments]
     assert found["v"] == [{"a": [1]}, None]

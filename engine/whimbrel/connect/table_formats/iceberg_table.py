@@ -163,6 +163,8 @@ def _small(type_: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_large_list(type_) or pa.types.is_list(type_):
         return pa.list_(type_.value_field.with_type(_small(type_.value_type)))
+    if pa.types.is_map(type_):
+        return pa.map_(_small(type_.key_type), _small(type_.item_type))
     if pa.types.is_struct(type_):
         return pa.struct([field.with_type(_small(field.type)) for field in type_])
     return pa.binary() if pa.types.is_large_binary(type_) else type_
