@@ -102,17 +102,18 @@ def duration_seconds(value: float | Duration, *, where: str = "") -> float:
 def grid_offset(step: Duration, unit: TickUnit, offset: Duration | None = None, *, where: str = "") -> int:
     """Where a grid of such steps begins, in ticks: weeks on a Monday (1970-01-05), others at the epoch.
 
+    An offset is counted from there.
+
     A step that is said in weeks (``"1w"``, ``numpy.timedelta64(1, "W")``) is the calendar's; ``"7d"`` is a duration.
 
     >>> grid_offset("1w", "s") // 86_400, grid_offset("7d", "s"), grid_offset("1w", "s", "1d") // 86_400
-    (4, 0, 1)
+    (4, 0, 5)
     """
-    if offset is not None:
-        return duration_ticks(offset, unit, where=where)
+    later = 0 if offset is None else duration_ticks(offset, unit, where=where)
     weeks = isinstance(step, str) and _WEEKS.fullmatch(step.strip())
     if weeks or (isinstance(step, np.timedelta64) and np.datetime_data(step.dtype)[0] == "W"):
-        return duration_ticks(_MONDAY, unit, where=where) if unit is not None else 0  # the step itself is refused
-    return 0
+        later += duration_ticks(_MONDAY, unit, where=where) if unit is not None else 0  # the step itself is refused
+    return later
 
 
 def show_grid(step: int, offset: int, unit: TickUnit, *others: int) -> tuple[str, ...]:

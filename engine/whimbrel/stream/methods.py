@@ -800,8 +800,8 @@ class Methods:
             :class:`whimbrel.operators.CalendarWindow`, :class:`~whimbrel.operators.TableWindow` and
             :class:`~whimbrel.operators.WholeWindow`.
         offset : str, timedelta or int
-            Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
-            ``"7d"``) on `week_start`.
+            Shifts the grid, which begins at the epoch; one whose hop is said in weeks (``"1w"``, not ``"7d"``) begins
+            on `week_start`.
         label : {"start", "end"}
         closed : {"left", "right", "both", "none"}, optional
             Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
@@ -810,7 +810,7 @@ class Methods:
             Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
             such as hours, are counted in UTC and refuse it.
         week_start : {"monday", ..., "sunday"}
-            The day on which windows in weeks begin, unless `offset` says it.
+            The day on which windows in weeks begin.
         """
         return self._unary(operators.tumbling_window, size, offset=offset, label=label, closed=closed,
                            timezone=timezone, week_start=week_start)
@@ -827,8 +827,8 @@ class Methods:
             Time from one window to the next. Size and hop are spans of the calendar if both are in days, weeks, months,
             quarters or years.
         offset : str, timedelta or int
-            Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
-            ``"7d"``) on `week_start`.
+            Shifts the grid, which begins at the epoch; one whose hop is said in weeks (``"1w"``, not ``"7d"``) begins
+            on `week_start`.
         label : {"start", "end"}
         closed : {"left", "right", "both", "none"}, optional
             Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
@@ -837,7 +837,7 @@ class Methods:
             Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
             such as hours, are counted in UTC and refuse it.
         week_start : {"monday", ..., "sunday"}
-            The day on which a hop in weeks begins, unless `offset` says it.
+            The day on which a hop in weeks begins.
         """
         return self._unary(operators.hopping_window, size, hop, offset=offset, label=label, closed=closed,
                            timezone=timezone, week_start=week_start)

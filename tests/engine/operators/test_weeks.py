@@ -58,9 +58,26 @@ def test_all_windows_agree(window: Callable[[wb.Stream], wb.Stream]) -> None:
     assert all(start == monday(start) for start in starts(window(log())))
 
 
-def test_an_offset_is_from_the_epoch() -> None:
-    assert all(start.weekday() == 3 for start in starts(log().tumbling_window("1w", offset=0)))
-    assert all(start.weekday() == 6 for start in starts(log().tumbling_window("1w", offset="3d")))
+@pytest.mark.parametrize("timezone", [None, "Asia/Kathmandu"])
+@pytest.mark.parametrize(("week_start", "day"), [("monday", 0), ("sunday", 6), ("thursday", 3)])
+def test_an_offset_is_from_the_start_of_the_week(week_start: str, day: int, timezone: str | None) -> None:
+    def at(offset: Any) -> set[tuple[int, int]]:
+        windows = log().tumbling_window("1w", week_start=week_start, offset=offset, timezone=timezone)
+        early = timedelta(hours=5, minutes=45) if timezone else timedelta(0)
+        return {((start + early).weekday(), (start + early).hour) for start in starts(windows)}
+
+    assert at(None) == at("0h") == {(day, 0)}
+    assert at("6h") == {(day, 6)}
+    assert at("3d") == {((day + 3) % 7, 0)}
+
+
+@pytest.mark.parametrize("shifted", [
+    lambda log: log.hopping_window("2w", "1w", offset="1d"), lambda log: log.quantize("1w", "1w", offset="1d"),
+])
+def test_an_offset_is_from_a_monday_in_each_grid(shifted: Callable[[wb.Stream], wb.Stream]) -> None:
+    assert {start.weekday() for start in starts(shifted(log()))} == {1}
+    cuts = log(DAYS[:1]).set_duration("20d").chop("1w", offset="1d").collect()["start"].to_pylist()
+    assert {start.weekday() for start in cuts[1:]} == {1}
 
 
 def test_days_within_weeks_are_days() -> None:
@@ -133,7 +150,7 @@ def test_before_the_epoch() -> None:
 @pytest.mark.parametrize(("query", "text"), [
     (lambda log: log.tumbling_window("1w"), "tumbling_window('1w')"),
     (lambda log: log.tumbling_window("7d"), "tumbling_window('7d')"),
-    (lambda log: log.tumbling_window("1w", offset="1d"), "tumbling_window('7d', offset='1d')"),
+    (lambda log: log.tumbling_window("1w", offset="1d"), "tumbling_window('7d', offset='5d')"),
     (lambda log: log.tumbling_window("1h", offset="5m"), "tumbling_window('1h', offset='5m')"),
     (lambda log: log.hopping_window("14d", "1w"), "hopping_window('2w', '1w')"),
     (lambda log: log.chop("1w"), "chop('1w')"), (lambda log: log.chop("7d"), "chop('7d')"),

@@ -161,8 +161,7 @@ def epoch_aggregate(schema: Schema, keys: Keys, /, size: Duration, closing_when:
     running = distinct_aggregates([part.of for part in parts.values() if isinstance(part, Running)])
     on = tuple((Running(each).show(), each) for _, each in running)
     ticks = duration_ticks(size, schema.unit, where=where)
-    begin = grid_offset(size, schema.unit, where=where) if offset is None else duration_ticks(
-        offset, schema.unit, where=where)
+    begin = grid_offset(size, schema.unit, offset, where=where)
     epochs = EpochAggregate(size=ticks, offset=begin % ticks if ticks > 0 else 0, closing=closing, unit=schema.unit,
                             aggregates=GroupAggregate(keys=keys, measures=(*plain, *on)),
                             running=frozenset(name for name, _ in on))

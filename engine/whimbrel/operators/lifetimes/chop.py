@@ -40,7 +40,7 @@ class Chop(Operator):
     period : int, > 0
         Ticks from one point of the grid to the next.
     offset : int
-        Where the grid begins, in ticks. Default: the epoch; a Monday for a period in weeks (``"1w"``).
+        Shifts the grid, in ticks. It begins at the epoch, and on a Monday for a period in weeks (``"1w"``).
     asked : str
         What the user wrote, if that was not a call of chop.
     unit : {"s", "ms", "us", "ns"} or None

@@ -215,7 +215,7 @@ def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, 
         raise PlanError(f"label must be 'start' or 'end', got {borders.label!r}.", where=where,
                         hint="Use 'end' for the time at which the result is settled.")
     ticks = 0 if offset is None else duration_ticks(offset, schema.unit, where=where)
-    first = weekday_of(week_start, where) + _MONDAY if step.weeks and offset is None else 0
+    first = weekday_of(week_start, where) + _MONDAY if step.weeks else 0
     return CalendarWindows(CalendarGrid(step, zone, schema.unit, first, ticks), long, borders)
 
 

@@ -45,7 +45,7 @@ class Quantize(Operator):
     hop : int, > 0
         Ticks from one window to the next; at most `size`.
     offset : int
-        Where the grid begins, in ticks. Default: the epoch; a Monday for a hop in weeks (``"1w"``).
+        Shifts the grid, in ticks. It begins at the epoch, and on a Monday for a hop in weeks (``"1w"``).
     progress : int, optional
         Ticks from one partial result to the next; divides `hop`.
     unit : {"s", "ms", "us", "ns"} or None

@@ -76,8 +76,7 @@ class HoppingWindow(Operator):
     hop : int, > 0
         Ticks from one window to the next. Events in the gaps are dropped when hop > size.
     offset : int
-        Shifts the grid, in ticks. Without it the grid begins at the epoch, and one whose hop is said in weeks
-        (``"1w"``, not ``"7d"``) on a Monday.
+        Shifts the grid from the epoch, in ticks.
     label : {"start", "end"}
     unit : {"s", "ms", "us", "ns"} or None
         What a tick is, for printing.
@@ -169,8 +168,8 @@ def tumbling_window(schema: Schema, size: Duration | TradingCalendar | None, *, 
         :class:`whimbrel.operators.CalendarWindow`, :class:`~whimbrel.operators.TableWindow` and
         :class:`~whimbrel.operators.WholeWindow`.
     offset : str, timedelta or int
-        Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
-        ``"7d"``) on `week_start`.
+        Shifts the grid, which begins at the epoch; one whose hop is said in weeks (``"1w"``, not ``"7d"``) begins
+        on `week_start`.
     label : {"start", "end"}
     closed : {"left", "right", "both", "none"}, optional
         Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
@@ -179,7 +178,7 @@ def tumbling_window(schema: Schema, size: Duration | TradingCalendar | None, *, 
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
         such as hours, are counted in UTC and refuse it.
     week_start : {"monday", ..., "sunday"}
-        The day on which windows in weeks begin, unless `offset` says it.
+        The day on which windows in weeks begin.
     """
     if size is None or isinstance(size, TradingCalendar):
         where = f"tumbling_window({'wb.WHOLE' if size is None else repr(size)})"
@@ -209,8 +208,8 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
         Time from one window to the next. Size and hop are spans of the calendar if both are in days, weeks, months,
         quarters or years.
     offset : str, timedelta or int
-        Shifts the grid. Without it the grid begins at the epoch, and one whose hop is said in weeks (``"1w"``, not
-        ``"7d"``) on `week_start`.
+        Shifts the grid, which begins at the epoch; one whose hop is said in weeks (``"1w"``, not ``"7d"``) begins
+        on `week_start`.
     label : {"start", "end"}
     closed : {"left", "right", "both", "none"}, optional
         Which borders belong to a window. With "both", an event on a border is in two windows. Default: "left", or
@@ -219,7 +218,7 @@ def hopping_window(schema: Schema, size: Duration, hop: Duration, *, offset: Dur
         Where midnight is, for spans of the calendar. Default: the zone of the stream, or UTC. Other windows,
         such as hours, are counted in UTC and refuse it.
     week_start : {"monday", ..., "sunday"}
-        The day on which a hop in weeks begins, unless `offset` says it.
+        The day on which a hop in weeks begins.
     """
     return _window(f"hopping_window({size!r}, {hop!r})", schema, size, hop, offset, label, closed, timezone, week_start)
 
@@ -247,7 +246,7 @@ def _window(where: str, schema: Schema, size: Duration, hop: Duration, offset: D
     begin = grid_offset(hop, schema.unit, offset, where=where)
     size, hop, day = (duration_ticks(span, schema.unit, where=where) if span else 0
                       for span in (size, hop, "1d" if weekday else None))
-    if offset is None and begin:  # weeks
+    if weekday:
         begin = (begin + weekday * day) % hop
     if closed is None or borders.usual:
         return HoppingWindow(size=size, hop=hop, offset=begin, label=label, unit=schema.unit)
