@@ -1,4 +1,4 @@
-"""Texts as times, dates and other values for which Arrow's parsers want numbers, or fewer digits."""
+"""Times, dates and other values from texts that Arrow cannot parse."""
 
 from __future__ import annotations
 
