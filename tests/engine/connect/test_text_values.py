@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,3 +28,21 @@ def test_zeros_after_the_digits_of_a_unit_are_no_loss(tmp_path: Path) -> None:
     half = datetime(2024, 1, 1, 0, 0, 0, 500_000)
     assert values_of(tmp_path / "log.csv", text, pa.timestamp("ms")) == [half, None, None]
     assert values_of(tmp_path / "log.csv", "at,v\n1,10:00:00.500000\n", pa.time32("ms")) == [time(10, 0, 0, 500_000)]
+
+
+@pytest.mark.parametrize(("text", "type_", "value"), [
+    ('"2024-01-01"', pa.date32(), date(2024, 1, 1)), ("1", pa.date32(), date(1970, 1, 2)),
+    ('"10:00:00.500000"', pa.time32("ms"), time(10, 0, 0, 500_000)), ("[1,2]", pa.list_(pa.int64(), 2), [1, 2]),
+    ('"ab"', pa.binary(2), b"ab"), ("1.5", pa.float16(), 1.5), ('"a"', pa.dictionary(pa.int8(), pa.string()), "a"),
+    ('[{"d":"2024-01-01"},null]', pa.large_list(pa.struct({"d": pa.date32()})), [{"d": date(2024, 1, 1)}, None]),
+    ('"2024-01-01T00:00:00.500000"', pa.timestamp("ms"), datetime(2024, 1, 1, 0, 0, 0, 500_000))])
+def test_types_that_the_parser_of_json_lacks(tmp_path: Path, text: str, type_: pa.DataType, value: object) -> None:
+    lines = f'{{"at":1,"v":{text}}}\n{{"at":2}}\n{{"at":3,"v":[["?"]]}}\n'
+    assert values_of(tmp_path / "log.jsonl", lines, type_) == [value, None]
+
+
+def test_times_that_are_numbers_go_with_dates(tmp_path: Path) -> None:
+    file = tmp_path / "log.jsonl"
+    file.write_text('{"at":1,"v":"2024-01-01"}\n')
+    rows = wb.read_json(file, time="at", schema={"at": "timestamp[s]", "v": "date32"}).collect()
+    assert rows["v"].to_pylist() == [date(2024, 1, 1)]

@@ -13,6 +13,7 @@ from pyarrow import json
 
 from whimbrel.connect.feeds.formats.decode import Format, Index
 from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
+from whimbrel.connect.feeds.formats.text_values import converted, parsed_type
 
 _OPEN, _CLOSE = ord("{"), ord("}")
 _COLUMN = re.compile(r"Column\(/(.*?)\) (?:changed|was)")
@@ -64,22 +65,30 @@ class Json(Format):
         _check_texts(rows)
         return rows, np.ones(len(messages), np.int64)
 
-    def _table(self, messages: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    def _table(self, messages: Sequence[bytes], schema: pa.Schema, counted: frozenset[str] = frozenset()) -> pa.Table:
+        """Rows of messages; `counted` are columns of times that are numbers."""
         report = self._on_unknown
-        read = _read_strictly if self._strict_zones else _read
+        types = pa.schema([field.with_type(_count(field.type)) if field.name in counted else field for field in schema])
         try:
-            return read(messages, schema, "ignore" if report is None else "error")
+            rows = _read_all(messages, types, "ignore" if report is None else "error", strict_zones=self._strict_zones)
+            return rows.cast(schema) if counted else rows
         except pa.ArrowInvalid as error:
             if report is not None and "unexpected field" in str(error):
                 report(next(filter(None, (_unknown(_loaded(each), schema) for each in messages)), ""))
                 self._on_unknown = None
-                return self._table(messages, schema)
-            times = [field.name for field in schema if pa.types.is_timestamp(field.type)]
-            if not any(f"Column(/{name}) changed from string to number" in str(error) for name in times):
+                return self._table(messages, schema, counted)
+            numbers = {field.name for field in schema if pa.types.is_temporal(field.type)
+                       and f"Column(/{field.name}) changed from string to number" in str(error)}
+            if not numbers - counted:
                 raise
-            counting = pa.schema([pa.field(field.name, pa.int64() if field.name in times else field.type)
-                                  for field in schema])
-            return _read(messages, counting).cast(schema)
+            return self._table(messages, schema, counted | numbers)
+
+
+def _count(type_: pa.DataType) -> pa.DataType:
+    """The type of numbers that count the unit of a time; other types are themselves."""
+    if not pa.types.is_temporal(type_) or pa.types.is_interval(type_):
+        return type_
+    return pa.int32() if type_.bit_width == 32 else pa.int64()
 
 
 def _misfit(message: bytes, schema: pa.Schema) -> pa.Field | None:
@@ -204,15 +213,18 @@ def _loaded(message: bytes) -> Any:
         return None
 
 
-def _read_strictly(messages: Sequence[bytes], schema: pa.Schema, unknown: str) -> pa.Table:
-    """Read times as texts, because the parser drops their zones, and then cast them."""
-    table = _read(messages, pa.schema([field.with_type(_as_texts(field.type)) for field in schema]), unknown)
+def _read_all(messages: Sequence[bytes], schema: pa.Schema, unknown: str, *, strict_zones: bool) -> pa.Table:
+    """Read types that the parser lacks as others, and then convert them. It drops zones of times that are no texts."""
+    parsed = pa.schema([field.with_type(parsed_type(field.type, moments=not strict_zones)) for field in schema])
+    table = _read(messages, parsed, unknown)
     for index, field in enumerate(schema):
         if field.type != table.schema.field(index).type:
+            values = table.column(index)
             try:
-                table = table.set_column(index, field, table.column(index).cast(field.type))
+                chunks = [converted(chunk, field.type) for chunk in values.chunks]
             except pa.ArrowInvalid as error:
                 raise UnreadableError(misfit(field.name, str(field.type), error)) from None
+            table = table.set_column(index, field, pa.chunked_array(chunks, field.type))
     return table
 
 

@@ -40,3 +40,50 @@ def _moments(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
         digits = _DIGITS[type_.unit]
         kept = rf"(:\d\d\.\d{{{digits}}})0+" if digits else r"(:\d\d)\.0+"
         return pc.replace_substring_regex(texts, rf"{kept}([Z+-].*)?$", r"\1\2").cast(type_)
+
+
+def parsed_type(type_: pa.DataType, *, moments: bool) -> pa.DataType:
+    """The type with which Arrow's parser of JSON reads values of a type, before :func:`converted`.
+
+    With `moments`, it parses timestamps itself.
+
+    >>> parsed_type(pa.struct({"d": pa.date32(), "h": pa.large_list(pa.float16())}), moments=True)
+    StructType(struct<d: string, h: list<item: float>>)
+    """
+    if pa.types.is_timestamp(type_):
+        return type_ if moments else pa.string()
+    if pa.types.is_date(type_) or pa.types.is_time(type_):
+        return pa.string()
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(parsed_type(field.type, moments=moments)) for field in type_])
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_):
+        return pa.list_(type_.value_field.with_type(parsed_type(type_.value_type, moments=moments)))
+    if pa.types.is_dictionary(type_):
+        return parsed_type(type_.value_type, moments=moments)
+    if pa.types.is_fixed_size_binary(type_):
+        return pa.binary()
+    return pa.float32() if pa.types.is_float16(type_) else type_
+
+
+def converted(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Values of a :func:`parsed_type` as those of the type.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid
+        For a text that is no time, or a list of another length.
+    """
+    if values.type == type_:
+        return values
+    if pa.types.is_string(values.type) and pa.types.is_temporal(type_):
+        return times_of_texts(values, type_)
+    if pa.types.is_struct(values.type):
+        parts = [converted(part, field.type) for part, field in zip(values.flatten(), type_, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=[*type_], mask=values.is_null())
+    if pa.types.is_list(values.type):
+        within = converted(values.values, type_.value_type)
+        same = pa.list_(type_.value_field)
+        return pa.ListArray.from_arrays(values.offsets, within, type=same, mask=values.is_null()).cast(type_)
+    if pa.types.is_dictionary(type_):
+        return converted(values, type_.value_type).dictionary_encode().cast(type_)
+    return values.cast(type_)
