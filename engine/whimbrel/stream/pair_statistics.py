@@ -6,6 +6,7 @@ Sums have twice as many digits as a float: a mean far from zero costs none. All 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from whimbrel.aggregates import UserAggregate, UserFunctions
@@ -17,13 +18,15 @@ __all__ = ["corr", "cov", "intercept", "kurtosis", "r2", "skew", "slope"]
 
 
 def _of_pairs(name: str, result: Callable[[Any], Any]) -> UserFunctions:
-    return aggregate(init=moments.NO_PAIRS, accumulate=moments.pair_in, merge=moments.pairs_of_both, result=result,
+    made = aggregate(init=moments.NO_PAIRS, accumulate=moments.pair_in, merge=moments.pairs_of_both, result=result,
                      name=name)
+    return replace(made, of_numbers=True)
 
 
 def _of_powers(name: str, result: Callable[[Any], Any]) -> UserFunctions:
-    return aggregate(init=moments.NO_POWERS, accumulate=moments.powers_in, merge=moments.powers_of_both, result=result,
+    made = aggregate(init=moments.NO_POWERS, accumulate=moments.powers_in, merge=moments.powers_of_both, result=result,
                      name=name)
+    return replace(made, of_numbers=True)
 
 
 _CORR: Final = _of_pairs("corr", moments.correlation)

@@ -13,6 +13,7 @@ from scipy import stats
 
 import whimbrel as wb
 from whimbrel import col
+from whimbrel.errors import ExpressionError
 
 ALL = {"corr": wb.corr(col.x, col.y), "cov": wb.cov(col.x, col.y), "of_all": wb.cov(col.x, col.y, sample=False),
        "slope": wb.slope(col.y, col.x), "intercept": wb.intercept(col.y, col.x), "r2": wb.r2(col.y, col.x),
@@ -150,3 +151,13 @@ def test_windows_that_slide_and_groups() -> None:
         if len(taken) > 2:
             assert row["c"] == pytest.approx(np.corrcoef(x[taken], y[taken])[0, 1], rel=1e-10)
             assert row["s"] == pytest.approx(stats.skew(x[taken]), rel=1e-10)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.timestamp("us"), pa.date32(), pa.duration("s"), pa.list_(pa.int64())],
+                         ids=str)
+@pytest.mark.parametrize("name", [*ALL])
+def test_what_is_no_number_is_refused_as_for_std(name: str, kind: pa.DataType) -> None:
+    log = wb.from_arrow(pa.table({"at": [0], "x": pa.nulls(1, kind), "y": [1.0]}), time="at").tumbling_window(5)
+    with pytest.raises(ExpressionError, match="needs numbers, bools or decimals, got") as error:
+        log.aggregate(v=ALL[name])
+    assert error.value.where == ALL[name].show()

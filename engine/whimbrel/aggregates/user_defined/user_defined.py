@@ -42,6 +42,8 @@ class UserFunctions:
     save, load : callable, optional
     forgets : str, timedelta or int (ticks), optional
         After which time an event no longer changes the value.
+    of_numbers : bool
+        Whether to refuse values that are no numbers or bools.
     """
 
     name: str
@@ -56,6 +58,7 @@ class UserFunctions:
     save: Function | None = None
     load: Function | None = None
     forgets: Duration | None = None
+    of_numbers: bool = False
 
     def __call__(self, *values: Expr | Function) -> UserAggregate:
         inputs = tuple(trace(each, where=f"{self.name}()") for each in values)
@@ -135,11 +138,21 @@ class UserAggregate(Aggregate):
                                   hint=f"Call it with a column: {user.name}(col.x).")
         count = len(self._inputs)
         types = (input_type,) if count == 1 else tuple(input_type.field(index).type for index in range(count))
+        wrong = next((each for each in types if user.of_numbers and not is_number_for_float(each)), None)
+        if wrong is not None:
+            raise ExpressionError(f"{user.name} needs numbers, bools or decimals, got {wrong}.", where=self.show(),
+                                  hint="Cast the values to a number type first.")
         now = tuple(captured(each) for each in user.roles)
         try:
             return _understood(user, types, self.show(), now)
         except TypeError:  # a function holds something that cannot be compared: it may be another by now
             return _understood.__wrapped__(user, types, self.show(), ())
+
+
+def is_number_for_float(type_: pa.DataType) -> bool:
+    """Whether Python's float takes values of a type for what they are."""
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 @dataclass(frozen=True, eq=False)
