@@ -16,6 +16,7 @@ from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_files import CsvFiles
 from whimbrel.connect.file_formats.file_format import FileFormat
 from whimbrel.connect.file_formats.files_source import FilesSource
+from whimbrel.connect.file_formats.given_types import check_csv_types, check_json_types
 from whimbrel.connect.file_formats.ipc_files import IpcFiles
 from whimbrel.connect.file_formats.json_files import JsonFiles
 from whimbrel.connect.file_formats.malformed_rows import MalformedRows
@@ -113,7 +114,9 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     >>> wb.dead_letters(log).select("line", "message").collect().to_pylist()
     [{'start': 0, 'end': 1, 'line': 3, 'message': b'2,unknown'}]
     """
-    given = _given(schema, f"read_csv(..., time={time!r})")
+    where = f"read_csv(..., time={time!r})"
+    given = _given(schema, where)
+    check_csv_types(given, where)
     by_ending, delimiter = delimiter is None, "," if delimiter is None else delimiter
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
         raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
@@ -149,7 +152,9 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
     >>> wb.read_json(file, time="at").collect().to_pylist()
     [{'start': 1, 'end': 2, 'at': 1, 'x': 10}, {'start': 2, 'end': 3, 'at': 2, 'x': None}]
     """
-    given = _given(schema, f"read_json(..., time={time!r})")
+    where = f"read_json(..., time={time!r})"
+    given = _given(schema, where)
+    check_json_types(given, where)
     return _stream(path, JsonFiles(given, _encoding(encoding, "read_json")), "read_json", given, time=time,
                    columns=columns, end=end, arrival=arrival, reorder_latency=reorder_latency, late=late,
                    partition=partition, name=name, filesystem=filesystem)

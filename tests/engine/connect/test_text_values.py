@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import whimbrel as wb
+from whimbrel.errors import SchemaError, SinkError
 
 
 def values_of(file: Path, text: str, type_: pa.DataType) -> list[object]:
@@ -46,3 +47,23 @@ def test_times_that_are_numbers_go_with_dates(tmp_path: Path) -> None:
     file.write_text('{"at":1,"v":"2024-01-01"}\n')
     rows = wb.read_json(file, time="at", schema={"at": "timestamp[s]", "v": "date32"}).collect()
     assert rows["v"].to_pylist() == [date(2024, 1, 1)]
+
+
+@pytest.mark.parametrize(("name", "type_", "hint"), [
+    ("log.csv", pa.float16(), '"float"'), ("log.csv", pa.string_view(), '"string"'),
+    ("log.csv", pa.decimal256(50, 2), "decimal128"), ("log.csv", pa.list_(pa.int64()), '"string"'),
+    ("log.csv", pa.dictionary(pa.int8(), pa.string()), "int32"), ("log.jsonl", pa.duration("s"), '"int64"'),
+    ("log.jsonl", pa.list_(pa.map_(pa.string(), pa.int64())), '"string"')])
+def test_types_that_no_text_gives_are_refused_first(tmp_path: Path, name: str, type_: pa.DataType, hint: str) -> None:
+    with pytest.raises(SchemaError, match=r"has no values of the type of column 'v'") as refused:
+        values_of(tmp_path / name, "", type_)
+    assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("type_", [pa.binary(), pa.binary(2), pa.large_binary()])
+def test_bytes_are_refused_by_csv_before_a_row(tmp_path: Path, type_: pa.DataType) -> None:
+    log = wb.from_arrow(pa.table({"at": [1], "v": pa.array([b"\xff\xfe"], type_)}), time="at")
+    with pytest.raises(SinkError, match="CSV has no values of the type of column 'v'"), \
+            log.start(sink=wb.sinks.csv(tmp_path / "out")) as run:
+        run.wait()
+    assert not [*tmp_path.glob("out/*.csv")]

@@ -70,6 +70,10 @@ class CsvSink(ChecksumFolderSink):
 
     def open(self, schema: pa.Schema, rows: int, token: Token) -> None:
         for field in schema:
+            if _is_binary(field.type):
+                raise SinkError(f"CSV has no values of the type of column {field.name!r}, {field.type}.",
+                                where=self.where, hint="Use sinks.json(...) or sinks.parquet(...), cast texts with "
+                                '.cast("string"), or select other columns.')
             try:
                 self.encoded(pa.table({field.name: pa.nulls(1, field.type)}))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -82,6 +86,13 @@ class CsvSink(ChecksumFolderSink):
         out = pa.BufferOutputStream()
         csv.write_csv(rows, out, self._options)
         return bytes(out.getvalue())
+
+
+def _is_binary(type_: pa.DataType) -> bool:
+    if pa.types.is_dictionary(type_):
+        return _is_binary(type_.value_type)
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_) or pa.types.is_fixed_size_binary(type_)
+                or pa.types.is_binary_view(type_))
 
 
 class JsonSink(ChecksumFolderSink):
