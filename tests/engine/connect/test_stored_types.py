@@ -54,3 +54,12 @@ def test_a_type_that_tables_lack_is_refused(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path / "t").exists()
     with_lists = log.tumbling_window(5).aggregate(q=wb.quantiles(col.at, [0.1, 0.9]))
     assert written(kind, with_lists, tmp_path)["q"] == [[0.0, 0.0]]
+
+
+def test_a_null_list_of_structs_is_no_empty_list_in_iceberg(tmp_path: Path) -> None:
+    type_ = pa.list_(pa.struct({"a": pa.int64()}))
+    log = wb.from_arrow(pa.table({"at": [0, 1], "x": pa.array([[{"a": 1}], []], type_)}), time="at")
+    assert written("iceberg", log, tmp_path)["x"] == [[{"a": 1}], []]
+    log = wb.from_arrow(pa.table({"at": [0], "x": pa.array([None], type_)}), time="at")
+    with pytest.raises(SinkError, match="Column 'x' has null in place of a list or map of structs"):
+        written("iceberg", log, tmp_path)

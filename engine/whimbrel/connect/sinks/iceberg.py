@@ -147,6 +147,7 @@ class IcebergSink(TableSink):
     def _store(self, rows: pa.Table) -> list[dict[str, Any]]:
         from pyiceberg.io.pyarrow import _dataframe_to_data_files
 
+        self._check_nulls(rows)
         there, spec = self._table_schema(), self._table.spec()
         types = spec.partition_type(self._table.schema())
         name = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.run}-{self._rows}-{self._rows + rows.num_rows}")
@@ -159,6 +160,27 @@ class IcebergSink(TableSink):
         except Exception as error:  # noqa: BLE001 - the errors of a storage are those of its client
             raise self._failed(error) from None
         return files
+
+    def _check_nulls(self, rows: pa.Table) -> None:
+        """Refuse what pyiceberg would write as empty lists."""
+        lost = next((name for name in rows.column_names if any(map(_has_lost_null, rows.column(name).chunks))), None)
+        if lost is not None:
+            raise SinkError(f"Column {lost!r} has null in place of a list or map of structs; pyiceberg would "
+                            "write an empty one.", where=self._where, hint="Leave out rows with null, or the column; "
+                            "or use sinks.delta(...) or sinks.parquet(...).")
+
+
+def _has_lost_null(values: pa.Array) -> bool:
+    """Whether a list or map of structs is null, at any depth."""
+    if pa.types.is_struct(values.type):
+        return any(map(_has_lost_null, values.filter(values.is_valid()).flatten()))
+    if pa.types.is_map(values.type):
+        held, inner = values.type.item_type, values.filter(values.is_valid()).items
+    elif pa.types.is_list(values.type):
+        held, inner = values.type.value_type, values.flatten()
+    else:
+        return False
+    return bool(pa.types.is_struct(held) and values.null_count) or _has_lost_null(inner)
 
 
 def _sync(location: str) -> None:
