@@ -84,7 +84,7 @@ class StringFunctions(TextMethods):
         if not old and not regex:  # Arrow searches for it without end
             raise ExpressionError("replace() needs a text to look for, got ''.",
                                   where=f"{self.x.show()}.str.replace('', {new!r})",
-                                  hint="Use wb.concat(...) to add text before or after.")
+                                  hint="Use + to add text before or after: col.s + '!'.")
         most = count if count is None else self._count("replace", count)
         return Call("str.replace", (self.x,), (old, new, regex, most))
 

@@ -207,9 +207,9 @@ def _json_value(text: str, steps: tuple[str | int, ...]) -> str | None:
             if isinstance(found, str) or (isinstance(found, list) != isinstance(step, int)):
                 return None
             found = found[step]
-        if found is None or isinstance(found, str):
-            return found
-        return json.dumps(_as_numbers(found), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        if found is not None and not isinstance(found, str):
+            found = json.dumps(_as_numbers(found), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return None if found is None else found.encode().decode()  # one half of a pair of surrogates is no text
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
 

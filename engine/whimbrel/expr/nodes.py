@@ -40,6 +40,7 @@ Text = str
 """``str`` by a name that :attr:`Expr.str` does not hide."""
 
 _DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_ZONED = re.compile(r"timestamp\[(s|ms|us|ns), *tz=([^\]]+)\]")
 
 _CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
 
@@ -478,6 +479,8 @@ def data_type(type_: Any, x: Expr) -> pa.DataType:
             width, precision, scale = digits.groups()
             wide = width == "256" or (not width and int(precision) > 38)
             return (pa.decimal256 if wide else pa.decimal128)(int(precision), int(scale or 0))
+        if isinstance(type_, str) and (zoned := _ZONED.fullmatch(type_)):
+            return pa.timestamp(*zoned.groups())
         return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
     except (TypeError, ValueError, AttributeError):
         raise ExpressionError(f"Unknown type {type_!r}.", where=x.show(),

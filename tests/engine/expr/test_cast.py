@@ -9,6 +9,7 @@ import pytest
 from tests.engine.expr.tables import batch, values
 from whimbrel.errors import KernelError
 from whimbrel.expr import col, evaluate, lit
+from whimbrel.expr.nodes import data_type
 
 
 @pytest.mark.parametrize(("given", "type_", "expected"), (
@@ -60,3 +61,8 @@ def test_decimals_compare():
     assert values(col.c == col.c, of) == [True, True, None]
     assert values(col.c.cast(float) > 1.6, of) == [False, True, None]
     assert values(col.c.is_null(), of) == [False, False, True]
+
+
+@pytest.mark.parametrize("type_", [pa.timestamp("us", "UTC"), pa.timestamp("ms", "Europe/Berlin")], ids=str)
+def test_a_type_may_be_written_as_it_is_printed(type_: pa.DataType) -> None:
+    assert data_type(str(type_), col.x) == type_

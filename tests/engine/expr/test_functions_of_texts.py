@@ -94,6 +94,8 @@ def test_json() -> None:
         assert values(col.s.str.json_extract(path), of)[:1] == wanted, path
     assert values(col.s.str.json_extract("$[0]"), of)[1:] == ["1", None, None, None, None]
     assert values(col.s.str.json_extract("$"), of)[4:] == ["7", "s"]
+    halves = batch(s=pa.array([r'{"a":"\ud800"}', r'{"a":["\ud83d"]}', r'{"a":"\ud83d\ude00"}']))
+    assert values(col.s.str.json_extract("$.a"), halves) == [None, None, "😀"]
     assert json.loads(values(col.s.str.json_extract("$.a"), of)[0]) == [1.5, {"b": "x"}]
     large = batch(s=['{"f":1e400}'])
     assert values(col.s.str.json_extract("$.f"), large) + values(col.s.str.json_extract("$"), large) == ["1e400", None]

@@ -37,7 +37,7 @@ LOG = wb.from_arrow({"at": [0], **ROW}, time="at")
     (lambda: LOG.select(y=col.s.str.pad_end(-1)), "needs a number from 0", "0 or more"),
     (lambda: LOG.select(y=col.s.str.replace("a", 2)), r"replace\(\) needs one string, got 2", "one string"),
     (lambda: LOG.select(y=col.s.str.replace("a", "b", count="c")), "needs a whole number, got 'c'", ""),
-    (lambda: LOG.select(y=col.s.str.replace("", "-")), "needs a text to look for", "wb.concat"),
+    (lambda: LOG.select(y=col.s.str.replace("", "-")), "needs a text to look for", "Use \\+ to add"),
     (lambda: LOG.select(y=col.s.str.replace("(a)", r"\2", regex=True)), "refers to what the pattern", r"\\0 to \\1"),
     (lambda: LOG.select(y=col.s.str.replace("a", "\\", regex=True)), "refers to what the pattern", r"\\0 to \\0"),
     (lambda: LOG.select(y=col.s.str.replace("x*", "-", regex=True, count=2)), "matches an empty text", "count=1"),
