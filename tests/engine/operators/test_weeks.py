@@ -210,8 +210,9 @@ def test_weeks_of_integer_times_are_refused_in_the_words_of_the_user(step: Any) 
     (lambda log: log.tumbling_window(wb.WHOLE, timezone="Asia/Kathmandu"), "timezone='Asia/Kathmandu' does not", "out"),
     (lambda log: log.tumbling_window("7d", week_start="sunday"), "a size in weeks, got '7d'", '"1w"'),
     (lambda log: log.hopping_window("2w", "1d", week_start="sunday"), "a hop in weeks, got '1d'", '"1w"'),
+    (lambda log: log.tumbling_window("1y", offset="3mo"), "offset must have a fixed length, got", 'offset="6h"'),
 ])
-def test_a_zone_or_weekday_that_would_not_matter_is_refused(build: Callable[[wb.Stream], object], what: str,
+def test_a_zone_weekday_or_offset_that_does_not_apply_is_refused(build: Callable[[wb.Stream], object], what: str,
                                                             hint: str) -> None:
     with pytest.raises(PlanError, match=what) as error:
         build(log())

@@ -214,6 +214,10 @@ def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, 
     if borders.label not in ("start", "end"):
         raise PlanError(f"label must be 'start' or 'end', got {borders.label!r}.", where=where,
                         hint="Use 'end' for the time at which the result is settled.")
+    shift = CalendarSpan.of(offset)
+    if shift is not None and shift.unit == "mo":
+        raise PlanError(f"An offset must have a fixed length, got the calendar span {offset!r}.", where=where,
+                        hint='Use days or a shorter unit, such as offset="6h".')
     ticks = 0 if offset is None else duration_ticks(offset, schema.unit, where=where)
     first = weekday_of(week_start, where) + _MONDAY if step.weeks else 0
     return CalendarWindows(CalendarGrid(step, zone, schema.unit, first, ticks), long, borders)
