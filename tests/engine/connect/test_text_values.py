@@ -67,3 +67,10 @@ def test_bytes_are_refused_by_csv_before_a_row(tmp_path: Path, type_: pa.DataTyp
             log.start(sink=wb.sinks.csv(tmp_path / "out")) as run:
         run.wait()
     assert not [*tmp_path.glob("out/*.csv")]
+
+
+def test_floats_of_ipc_files_keep_their_type(tmp_path: Path) -> None:
+    rows = pa.table({"at": [1], "v": pa.array([1.5], pa.float32())})
+    with pa.ipc.new_file(tmp_path / "log.arrow", rows.schema) as writer:
+        writer.write_table(rows)
+    assert wb.read_ipc(tmp_path / "log.arrow", time="at").collect().schema.field("v").type == pa.float32()

@@ -48,7 +48,7 @@ def unified_fields(schemas: Mapping[DataFile, pa.Schema], *, text_for_all: bool,
 
 def _common(one: pa.DataType, other: pa.DataType, text_for_all: bool) -> pa.DataType | None:
     numbers = [type_ for type_ in (one, other) if pa.types.is_integer(type_) or pa.types.is_floating(type_)]
-    if len(numbers) == 2 and any(map(pa.types.is_floating, numbers)):
+    if one != other and len(numbers) == 2 and any(map(pa.types.is_floating, numbers)):
         return pa.float64()
     wider = wider_type(one, other)  # a struct without fields is false
     return wider if wider is not None or not text_for_all else pa.string()
