@@ -18,7 +18,8 @@ from whimbrel.optimize import borders, notes_on_levels, notes_on_loops, optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
-from whimbrel.stream.results import ResultMethods, check_form, converted
+from whimbrel.stream.frames import check_form, converted
+from whimbrel.stream.results import ResultMethods
 from whimbrel.stream.two_levels import TwoLevels
 
 if TYPE_CHECKING:

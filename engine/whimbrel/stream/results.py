@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -15,14 +14,12 @@ import pyarrow.compute as pc
 from whimbrel import run as running
 from whimbrel.aggregates.approximate import quantile_sorted
 from whimbrel.batch import table_from_batches
-from whimbrel.errors import KernelError, MissingExtraError, PlanError, near_match
+from whimbrel.errors import PlanError
 from whimbrel.plan import Node
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LIBRARIES = {"polars": "Polars", "pandas": "pandas", "duckdb": "DuckDB"}
-_FORMS = ("arrow", *_LIBRARIES)
 _FRACTIONS = {"min": Fraction(0), "25%": Fraction(1, 4), "50%": Fraction(1, 2), "75%": Fraction(3, 4),
               "max": Fraction(1)}
 
@@ -142,49 +139,6 @@ def check_head(n: object) -> None:
     """Refuse a number of rows that is not an integer from 0."""
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
         raise PlanError(f"n must be an integer of at least 0, got {n!r}.", where=f"head({n!r})", hint="Use head(10).")
-
-
-def check_form(form: object) -> None:
-    """Refuse an unknown form of results, before anything runs."""
-    if form not in _FORMS:
-        raise PlanError(f"as_ must be one of {', '.join(map(repr, _FORMS))}, got {form!r}.",
-                        where=f"collect(as_={form!r})", hint=near_match(str(form), _FORMS, noun="form"))
-    if form != "arrow":
-        _library(str(form))
-
-
-def converted(table: pa.Table, form: str) -> Any:
-    """Convert a table of Arrow to a frame of another library.
-
-    Raises
-    ------
-    MissingExtraError
-        Without the library.
-    """
-    if form == "arrow":
-        return table
-    library = _library(form)
-    if form == "polars":
-        _check_seconds(table)
-    return table.to_pandas() if form == "pandas" else library.from_arrow(table)
-
-
-def _check_seconds(table: pa.Table) -> None:
-    """Refuse times in seconds that Polars, which has milliseconds, would show as others."""
-    last = (2**63 - 1) // 1000
-    for field in table.schema:
-        if pa.types.is_timestamp(field.type) and field.type.unit == "s":
-            ends = pc.min_max(table[field.name].cast(pa.int64())).values()
-            if any(end.is_valid and abs(end.as_py()) > last for end in ends):
-                raise KernelError(f"Column {field.name!r} has times that Polars cannot hold.",
-                                  where='collect(as_="polars")', hint='Use as_="arrow".')
-
-
-def _library(form: str) -> Any:
-    try:
-        return importlib.import_module(form)
-    except ImportError:
-        raise MissingExtraError(_LIBRARIES[form], "frames", f'collect(as_="{form}")') from None
 
 
 def _statistics(values: pa.ChunkedArray) -> pa.Array:

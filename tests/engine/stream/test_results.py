@@ -2,6 +2,7 @@
 
 import math
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +40,28 @@ def test_an_unknown_form_and_a_missing_library_are_refused_before_anything_runs(
         _log().collect(as_="polars")
     with pytest.raises(MissingExtraError, match="Polars"):
         _log().to_polars()
+
+
+def test_frames_hold_long_decimals_as_far_as_they_are_short_enough():
+    log = wb.from_arrow({"at": [1, 2], "d": pa.array([Decimal("1.5"), None], pa.decimal256(60, 10))}, time="at")
+    assert log.select("d").to_polars()["d"].to_list() == [Decimal("1.5"), None]
+    assert log.select("d").collect(as_="duckdb").fetchall()[0][-1] == Decimal("1.5")
+    long = wb.from_arrow({"at": [1], "d": pa.array([Decimal(10) ** 45], pa.decimal256(60, 10))}, time="at")
+    with pytest.raises(KernelError, match="Polars cannot hold the decimals of column 'd'"):
+        long.to_polars()
+    nested = wb.from_arrow({"at": [1], "d": pa.array([[Decimal(1)]], pa.list_(pa.decimal256(60, 10)))}, time="at")
+    with pytest.raises(KernelError, match="DuckDB has no type for column 'd'"):
+        nested.collect(as_="duckdb")
+
+
+def test_errors_of_a_library_name_it():
+    zoned = wb.from_arrow({"at": pa.array([1], pa.timestamp("us", "+05:45"))}, time="at")
+    with pytest.raises(KernelError, match="Polars cannot hold this result: unable to parse time zone"):
+        zoned.to_polars()
+    times = wb.from_arrow({"at": [1], "t": pa.array([1_001], pa.time64("ns"))}, time="at")
+    with pytest.raises(KernelError, match="pandas cannot hold this result: Value 1001 has non-zero") as caught:
+        times.to_pandas()
+    assert caught.value.where == 'collect(as_="pandas")'
 
 
 def test_head_stops_reading_at_the_first_settled_rows():
