@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -18,18 +20,25 @@ def type_in_zone(expr: Call, x: pa.DataType) -> pa.DataType:
         raise ExpressionError(f"A clock shows times, got {x}.", where=expr.show(),
                               hint="Cast it to a time first.")
     zone = expr.options[0]
+    _check_zone(zone, expr, ZoneInfo)
+    return pa.timestamp(x.unit, zone if x.tz is None else None)
+
+
+def _check_zone(zone: Any, expr: Expr, find: Callable[[Any], Any]) -> None:
+    """Refuse a time zone that is not found."""
     try:
-        ZoneInfo(zone)
+        find(zone)
     except (ValueError, TypeError, OSError, KeyError):
         raise ExpressionError(f"There is no time zone {zone!r}.", where=expr.show(),
                               hint="Use a name such as 'Europe/Berlin'.") from None
-    return pa.timestamp(x.unit, zone if x.tz is None else None)
 
 
 def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
     """`target`, if Arrow knows how to cast to it."""
     if x == target or (is_number(x) and t.is_boolean(target)):
         return target
+    if t.is_timestamp(target) and target.tz is not None:
+        _check_zone(target.tz, expr, pa.lib.string_to_tzinfo)
     if (t.is_decimal(target) and (is_plain(x) or t.is_decimal(x))) or (t.is_decimal(x) and is_plain(target)):
         return target
     if isinstance(x, pa.UuidType) and target == pa.string():
@@ -40,5 +49,7 @@ def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:
     try:
         pa.nulls(0, x).cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # Arrow says so only when it is asked to cast
-        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show()) from None
+        raise ExpressionError(f"Cannot cast {x} to {target}.", where=expr.show(),
+                              hint="Cast the values of a list or the fields of a struct." if t.is_nested(x) else
+                              "Cast it to text or to an integer first.") from None
     return target

@@ -421,11 +421,18 @@ def lift(value: Any) -> Expr:
         value = value.item()
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise ExpressionError(f"{value} does not fit into 64 bits.", hint="Use a float.")
+    if isinstance(value, str) and not value.isascii() and _has_surrogate(value):
+        raise ExpressionError("A text must be Unicode, and half a pair of surrogates is not.",
+                              where=f"lit({value!a})"[:80], hint="Leave the characters from \\ud800 to \\udfff out.")
     if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta | Decimal):
         return Lit(value)
     raise ExpressionError(f"Cannot use {type(value).__name__} {value!r} in an expression."[:200],
                           where=f"lit({value!r})"[:80],
                           hint="Use None, bool, int, float, Decimal, str, datetime, date or timedelta.")
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _of_arrow(value: pa.Scalar) -> Any:

@@ -7,6 +7,11 @@ from pyarrow import types as t
 
 from whimbrel.errors import SchemaError
 
+HOW_TRUE = "Compare values, such as col.x > 0."
+"""Hint where a condition is wanted."""
+HOW_ORDERED = "Compare numbers, texts, times or conditions; of lists and structs, their parts."
+"""Hint where values with an order are wanted."""
+
 
 def is_bool(type_: pa.DataType) -> bool:
     return bool(t.is_boolean(type_) or t.is_null(type_))

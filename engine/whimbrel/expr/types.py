@@ -36,7 +36,7 @@ from whimbrel.expr.nodes import (
 )
 from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern, check_replacement
-from whimbrel.expr.type_predicates import is_bool, is_number, is_ordered, is_text, python_class
+from whimbrel.expr.type_predicates import HOW_ORDERED, HOW_TRUE, is_bool, is_number, is_ordered, is_text, python_class
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -111,7 +111,7 @@ def _compute_type(expr: Expr, schema: Schema, whole: Expr, where: str) -> pa.Dat
         case Call(_, args, _) as call:
             return call_type(call, [typed(arg) for arg in args])
         case When(condition, then, otherwise):
-            require(expr, is_bool(typed(condition)[1]), "when() needs a condition", typed(condition)[1])
+            require(expr, is_bool(typed(condition)[1]), "when() needs a condition", typed(condition)[1], hint=HOW_TRUE)
             return common_type(expr, typed(then), typed(otherwise))
         case Cast(x, type_):
             return cast_type(expr, typed(x)[1], type_)
@@ -212,7 +212,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
         return BOOL, BOOL, BOOL
     if op in COMPARISONS:
         common = common_type(expr, left, right, compared=True)
-        require(expr, is_ordered(common), f"{op!r} needs values with an order", left_type, right_type)
+        require(expr, is_ordered(common), f"{op!r} needs values with an order", left_type, right_type, hint=HOW_ORDERED)
         if common == INT and t.is_uint64(left_type) != t.is_uint64(right_type):  # of which none holds both: as they are
             return (left_type, INT, BOOL) if t.is_uint64(left_type) else (INT, right_type, BOOL)
         x, y = (_in_own_unit(operand, common) for operand in (left, right))
@@ -346,7 +346,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
         case "between":
             for bound in args[1:]:
                 common = common_type(expr, args[0], bound, compared=True)
-                require(expr, is_ordered(common), "between needs values with an order", x, bound[1])
+                require(expr, is_ordered(common), "between needs values with an order", x, bound[1], hint=HOW_ORDERED)
             return BOOL
         case "is_in":
             in_type(expr, x)
@@ -411,7 +411,7 @@ def _extreme_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
     """The type at which all can be compared; literals adapt to the others, so they come last."""
     _, common = reduce(lambda one, other: (expr, common_type(expr, one, other)),
                        sorted(args, key=lambda arg: isinstance(arg[0], Lit)))
-    require(expr, is_ordered(common), f"{expr.function} needs values with an order", common)
+    require(expr, is_ordered(common), f"{expr.function} needs values with an order", common, hint=HOW_ORDERED)
     return common
 
 

@@ -47,6 +47,7 @@ def test_an_unknown_column_offers_the_near_one():
     (col.price.fill_null("x"), "These values cannot take double and string.", "col.price.fill_null('x')"),
     (col.volume.is_in([1, "x"]), "These values cannot take int32 and string.", "col.volume.is_in([1, 'x'])"),
     (col.tags.cast("int64"), "Cannot cast list<item: string> to int64.", "col.tags.cast('int64')"),
+    (col.name.cast("timestamp[us, tz=Mars]"), "There is no time zone 'Mars'.", None),
     (col.fine > datetime(9999, 1, 1), "The literal is outside the range of timestamp[ns].", None),
 ), ids=repr)
 def test_types_that_do_not_go_together(expr, what, where):
@@ -72,6 +73,7 @@ def test_an_expression_is_not_a_truth_value():
     (lambda: col.a.cast("integer"), "Unknown type 'integer'."),
     (lambda: col.a.is_in("abc"), "is_in needs a list"),
     (lambda: col.a.is_in([1, None]), "other than None"),
+    (lambda: col.a == "\ud800", "half a pair of surrogates"),
 ))
 def test_what_cannot_be_built(build, what):
     with pytest.raises(ExpressionError, match=what):
