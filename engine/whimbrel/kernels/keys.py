@@ -69,7 +69,8 @@ class ColumnKeys:
         self.null_id = -1
         self._words: dict[Any, int] = {}
         self._dictionary = pa.nulls(0, type_)  # of words: position is id, but one less after the null
-        self._seen: tuple[pa.Array | None, Array] = (None, np.empty(0, np.int32))
+        self._seen: tuple[pa.Array | None, Array | None] = (None, None)  # a dictionary, and the ids of its words
+        self._given = self._dictionary  # with the last values
 
     def __len__(self) -> int:
         return len(self._words) if self.physical is None else len(self.integers)
@@ -100,9 +101,18 @@ class ColumnKeys:
         coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         known, ids = self._seen
         if known is None or not _same_memory(known, coded.dictionary):
+            ids = None
+            if len(coded.dictionary) > len(coded):  # the other words are learned if they come again
+                self._seen = coded.dictionary, None
+                used = coded.dictionary_decode().dictionary_encode()
+                return self._ids_of_codes(used.indices, self._learn(used.dictionary))
+        if ids is None:
             ids = self._learn(coded.dictionary)
-            self._seen = (coded.dictionary, ids)
-        codes = Column.from_arrow(coded.indices)
+            self._seen = coded.dictionary, ids
+        return self._ids_of_codes(coded.indices, ids)
+
+    def _ids_of_codes(self, indices: pa.Array, ids: Array) -> Array:
+        codes = Column.from_arrow(indices)
         if codes.valid is None:
             return ids[codes.values] if len(ids) else np.zeros(len(codes), np.int32)
         return np.append(ids, np.int32(self._id_of_no_word()))[np.where(codes.valid, codes.values, len(ids))]
@@ -146,6 +156,9 @@ class ColumnKeys:
             known = None if self.null_id < 0 else ids != self.null_id
             order = ids if known is None else np.where(ids > self.null_id, ids - 1, np.where(known, ids, 0))
             codes = Column(pa.int32(), order.astype(np.int32, copy=False), known).to_arrow()
+            grown, self._given = self._given is not self._dictionary, self._dictionary
+            if grown and 2 * len(ids) < len(self._dictionary):  # rows that are kept would keep all words so far
+                return Column(self.type, self._dictionary.take(codes))
             return Column(self.type, pa.DictionaryArray.from_arrays(codes, self._dictionary))
         keys = self.integers.keys
         values = decode_keys(keys[ids] if storage is None else storage.take(keys, ids), self.physical)

@@ -129,3 +129,25 @@ def test_a_null_among_words_is_no_word(words: pa.Array) -> None:
     for keys in (table, again):
         assert keys.ids([column], len(words)).tolist() == ids.tolist()
         assert keys.values(ids)[0].to_arrow().to_pylist() == values
+
+
+def test_words_of_other_rows_are_learned_when_their_dictionary_comes_again():
+    keys = KeyTable([pa.string()])
+    words = pa.array(["a", "b", "c", "d", None])
+    first = pa.DictionaryArray.from_arrays(pa.array([2, None, 4]), words)
+    assert keys.ids([Column(pa.string(), first)], 3).tolist() == [0, 1, 1]
+    assert len(keys) == 2
+    again = pa.DictionaryArray.from_arrays(pa.array([3, 2]), words)
+    ids = keys.ids([Column(pa.string(), again)], 2)
+    assert len(keys) == 5
+    assert keys.values(ids)[0].to_arrow().to_pylist() == ["d", "c"]
+
+
+def test_few_values_of_a_table_that_grows_hold_no_other_words():
+    keys = KeyTable([pa.string()])
+    for begin in (0, 100):
+        ids = keys.ids([Column(pa.string(), pa.array([f"s{begin + number}" for number in range(100)]))], 100)
+        few, all_again = keys.values(ids[-2:])[0].values, keys.values(ids[-2:])[0].values
+        assert not pa.types.is_dictionary(few.type)
+        assert few.to_pylist() == [f"s{begin + 98}", f"s{begin + 99}"]
+        assert len(all_again.dictionary) == begin + 100
