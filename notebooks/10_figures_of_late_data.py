@@ -59,7 +59,7 @@ table_of(
     log=[name for name in LOGS for _ in MEASURES], measure=[*MEASURES] * 2,
     like_the_log=[getattr(FOUND[name], measure) for name in LOGS for measure in MEASURES],
     in_the_paper=[printed for name in LOGS for printed in disordered.PAPER[name]],
-).view(kind="table", title="Disorder of 20 million rows")
+).view(kind="table", title=f"Disorder of {ROWS:,} rows")
 
 # %% [markdown]
 # ## Figure 2: event times in the order of arrival
@@ -74,7 +74,8 @@ SHARES = {name: (times[::200] - times.min()) / (times.max() - times.min()) for n
 def arrivals(name):
     """The rows of a log that are drawn."""
     arrived = table_of(happened=100 * SHARES[name])
-    return arrived.view(kind="scatter", y="happened", title=f"{name}-like: event time (%) by arrival (of 100,000)")
+    return arrived.view(kind="scatter", y="happened",
+                        title=f"{name}-like: event time (%) by arrival (of {len(SHARES[name]):,})")
 
 
 arrivals("CloudLog")
@@ -99,7 +100,8 @@ def runs_of(name):
     with wait_for_compiler():
         counts = {sort: runs_over_time(LOGS[name], every=STEP, latency=LATENCY[name], cuts=cuts)
                   for sort, cuts in (("Patience sort", False), ("Impatience sort", True))}
-    table = {"row": np.tile(np.arange(1, ROWS // STEP + 1) * STEP, 2), "sort": np.repeat([*counts], ROWS // STEP),
+    table = {"row": np.concatenate([np.arange(1, len(count) + 1) * STEP for count in counts.values()]),
+             "sort": np.repeat([*counts], [len(count) for count in counts.values()]),
              "runs": np.concatenate([*counts.values()])}
     return wb.from_arrow(pa.table(table).sort_by("row"), time="row").view(
         kind="line", y="runs", by="sort", title=f"{name}-like: sorted runs by rows that came")

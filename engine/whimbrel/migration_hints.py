@@ -128,7 +128,11 @@ FEED_STATUS: Mapping[str, str] = {
 
 METRICS: Mapping[str, str] = {"share": "fraction_read", "forgotten_rows": "evicted_rows", "sink": "sink_error"}
 
-LATENCY_BANDS: Mapping[str, str] = dict.fromkeys(("behind", "lineage"), "bands[0].lineage(...)")
+LATENCY_BANDS: Mapping[str, str] = {
+    "behind": "bands[0].lineage(...)",
+    **{name: f"bands[0].{name}(...)" for name in ("lineage", "where", "select", "with_columns", "aggregate", "group_by",
+                                                 "top_k", "join", "to_pandas", "to_polars", "head", "plan")},
+}
 
 RUN: Mapping[str, str] = {"behind": "lineage(...)"}
 

@@ -40,7 +40,7 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False,
     for time in times:
         if not MIN_TIME + ticks < time < INF - ticks:
             raise KernelError(f"The time {time} is too close to the limit of int64: {ticks} ticks must fit between.",
-                              where=where, hint="Drop such placeholder times with where(...) first.")
+                              where=where, hint="Leave out such placeholder times before the log is read.")
 
 
 def elapsed(later: Ticks, earlier: Ticks) -> Ticks:

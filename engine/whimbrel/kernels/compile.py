@@ -205,8 +205,9 @@ class Compiled:
             try:
                 self._compile(signature)
             except Exception:
-                if self.foreign or not self._forget():
+                if self.foreign:
                     raise
+                self._forget()  # it may be damaged, or numba read an environment that a thread changed
                 self._compile(signature)
         except BaseException as error:
             self._failure = error
@@ -224,14 +225,12 @@ class Compiled:
             self._dispatcher = numba.njit(nogil=True, no_cfunc_wrapper=True, cache=not self.foreign)(made)
         self._dispatcher.compile(tuple(_numba_type(kind, numba) for kind in signature))
 
-    def _forget(self) -> bool:
-        """Remove the machine code that earlier processes left, since it may be damaged; whether there was some."""
+    def _forget(self) -> None:
+        """Remove the machine code that earlier processes left."""
         path = source_file(self.text, self.function.__name__)
-        left = list((path.parent / "__pycache__").glob(f"{path.stem}*.nb?"))
-        for file in left:
+        for file in (path.parent / "__pycache__").glob(f"{path.stem}*.nb?"):
             file.unlink(missing_ok=True)
         self._dispatcher = None
-        return bool(left)
 
     def _load(self) -> Callable[..., Any]:
         """The function once more, from the content-addressed file under which machine code is kept."""

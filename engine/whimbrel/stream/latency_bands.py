@@ -44,6 +44,16 @@ def check_split(latencies: Sequence[Duration], partial: object, merge: object) -
                             hint="Use partial=lambda rows: rows.tumbling_window(...).aggregate(...).")
 
 
+def position_of_band(index: int | str, names: Sequence[str]) -> int:
+    """The number of a band, which may be asked by its latency."""
+    if isinstance(index, str) and index in names:
+        return names.index(index)
+    if isinstance(index, int) and -len(names) <= index < len(names):
+        return index
+    raise PlanError(f"There is no band {index!r}.", where=f"bands[{index!r}]",
+                    hint=f"Use a number below {len(names)}, or one of {', '.join(map(repr, names))}.")
+
+
 def on_time(query: Node, ticks: Sequence[int]) -> list[Node]:
     """The query at each latency; the optimizer shares what the bands have in common."""
     return [_within(query, -1, upto, query.schema.unit) for upto in ticks]

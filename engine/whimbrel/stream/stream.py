@@ -30,12 +30,12 @@ from whimbrel.plan import (
     readable,
     recorded,
 )
-from whimbrel.run import Run
+from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.certify import Certificate, certify
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
-from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
+from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time, position_of_band
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.query_texts import Texts
 from whimbrel.stream.rebind import rebind
@@ -352,8 +352,8 @@ class LatencyBands(Sequence[Stream]):
     The results are a sequence of streams, the earliest first.
 
     Each result is that of a run over the rows whose lateness is at most its latency. Together they read the source
-    once and sort each row once. If the first step that needs an order is an aggregate with a merge, each row is also
-    aggregated once, and the results merge the partial aggregates of the bands.
+    once. If the first step that needs an order is an aggregate with a merge, one table of partial aggregates serves
+    all latencies. Otherwise each row is sorted once. Use ``bands[0]`` or ``bands["1s"]`` for the stream of a result.
 
         arrives   1  5  3  9  2         (event time; lateness 0, 0, 2, 0, 7)
         bands[0]  1, 3, 5, 9            at_latencies(2, 10): lateness up to 2
@@ -397,11 +397,11 @@ class LatencyBands(Sequence[Stream]):
         __getattr__ = absent("A query at several latencies", LATENCY_BANDS)
 
     @overload
-    def __getitem__(self, index: int) -> Stream: ...
+    def __getitem__(self, index: int | str) -> Stream: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[Stream]: ...
-    def __getitem__(self, index: int | slice) -> Stream | Sequence[Stream]:
-        return self.streams[index]
+    def __getitem__(self, index: int | str | slice) -> Stream | Sequence[Stream]:
+        return self.streams[index if isinstance(index, slice) else position_of_band(index, self.latencies)]
 
     def __len__(self) -> int:
         return len(self.streams)
@@ -450,17 +450,17 @@ class LatencyBands(Sequence[Stream]):
         answers = running.collect_together([stream.node for stream in self.revisions])
         return running.in_order(pa.concat_tables(answers))
 
-    def start(self, *, keep_rows: int = 1_000_000) -> tuple[Run, ...]:
+    def start(self, *, keep_rows: int = 1_000_000, checkpoints: Checkpoints | None = None) -> tuple[Run, ...]:
         """Start all results together, one run for each.
 
         Their rows have band, change and previous values.
 
         Parameters
         ----------
-        keep_rows : int
-            Settled result rows of each to keep, as in :meth:`whimbrel.Stream.start`.
+        keep_rows, checkpoints
+            As in :func:`whimbrel.start`, which also takes sinks: ``wb.start(*bands.revisions, sinks=...)``.
         """
-        return running.start(*(stream.node for stream in self.revisions), keep_rows=keep_rows)
+        return running.start(*(stream.node for stream in self.revisions), keep_rows=keep_rows, checkpoints=checkpoints)
 
     @property
     def view(self) -> display.Views:

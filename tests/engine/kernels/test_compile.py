@@ -164,6 +164,22 @@ def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path, kind: st
     assert run(folder, tmp_path, code) == "[0, 1, 0]"
 
 
+def test_numba_may_fail_once_as_when_a_thread_changes_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures = [KeyError("PYTEST_CURRENT_TEST")]
+
+    def compile_signature(self: Compiled, signature: tuple[Any, ...]) -> None:
+        if failures:
+            raise failures.pop()
+        real(self, signature)
+
+    real = Compiled._compile
+    monkeypatch.setattr(Compiled, "_compile", compile_signature)
+    unit = load_text(TEXT.replace("2 *", "3 *"), "double", {})
+    with wait_for_compiler():
+        assert doubled(unit) == [0, 3, 6]
+    assert failures == []
+
+
 def test_nobody_waits_longer_for_the_compiler_than_they_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile._compiler, "submit", lambda *_: None)  # one that never comes to it
     unit = load_text(TEXT.replace("double", "twice"), "twice", {})

@@ -276,6 +276,25 @@ def test_a_split_must_be_made_of_streams() -> None:
             log.at_latencies(1, 2, partial=partial, merge=merge)
 
 
+def test_bands_are_found_by_number_and_by_latency() -> None:
+    bands = log().tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
+    assert bands["2"] is bands[1]
+    assert bands[-1] is bands["10"]
+    for wrong in (3, "1", 1.5):
+        with pytest.raises(PlanError, match="There is no band"):
+            bands[wrong]
+    with pytest.raises(WhimbrelError, match=re.escape("Use bands[0].where(...).")):
+        _ = bands.where
+
+
+def test_bands_resume_together_from_checkpoints(tmp_path: Path) -> None:
+    bands = log().tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
+    for rows in (3, 0):  # the second time all were given before
+        runs = bands.start(checkpoints=wb.Checkpoints(tmp_path))
+        assert all(run.wait(30) for run in runs)
+        assert [run.snapshot().table.num_rows for run in runs] == [rows] * 3
+
+
 def test_latencies_below_nothing_are_named() -> None:
     with pytest.raises(WhimbrelError, match="A latency must be at least 0, got -1"):
         wb.from_arrow({"at": [1]}, time="at").at_latencies(-1, 2)

@@ -11,8 +11,8 @@ from pyarrow import ipc
 
 from whimbrel.connect.files.paths import FilePath
 
-_NAME = ".schema"
-"""Begins the name of the hidden file, which ends as the files of the folder."""
+_ENDING = ".schema"
+"""Ends the name of the hidden file, which no pattern of the folder's files fits: ``.parquet.schema``."""
 
 
 def write_schema(folder: Path, schema: pa.Schema, ending: str) -> None:
@@ -22,7 +22,7 @@ def write_schema(folder: Path, schema: pa.Schema, ending: str) -> None:
     ------
     OSError
     """
-    (folder / f"{_NAME}{ending}").write_bytes(schema.serialize().to_pybytes())
+    (folder / f"{ending}{_ENDING}").write_bytes(schema.serialize().to_pybytes())
 
 
 def written_schema(path: FilePath, endings: Sequence[str]) -> pa.Schema | None:
@@ -36,5 +36,5 @@ def written_schema(path: FilePath, endings: Sequence[str]) -> pa.Schema | None:
     """
     for ending in endings:
         with suppress(OSError, pa.ArrowInvalid):
-            return ipc.read_schema(pa.py_buffer((Path(path).expanduser() / f"{_NAME}{ending}").read_bytes()))
+            return ipc.read_schema(pa.py_buffer((Path(path).expanduser() / f"{ending}{_ENDING}").read_bytes()))
     return None

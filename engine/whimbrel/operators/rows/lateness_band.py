@@ -42,8 +42,8 @@ class LatenessBand(Operator):
 
     Notes
     -----
-    It reads a source in arrival order, and the planner sorts after it. With several reorder latencies, the planner
-    makes one band for each two consecutive ones.
+    It reads a source in arrival order. Queries at several latencies that share no aggregate have one band for each two
+    consecutive latencies, and the planner sorts after it.
     Shapes: rows pass or do not. State: the largest time seen, and how many rows came later than `upto`.
     Source: Chandramouli et al., Impatience (ICDE 2018), section V.
 
