@@ -190,7 +190,7 @@ def test_a_query_of_a_stopped_desk_is_stopped_and_resumes(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("number", [0, 2])
 def test_readers_of_a_query_that_its_sink_ended_resume(tmp_path: Path, number: int) -> None:
-    events, _ = made(3)
+    events, _ = made(3, 20_000)  # the sink fails in a thread of its own, some rows later
 
     def opened() -> wb.Desk:
         desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path / "state", every="1h"))
