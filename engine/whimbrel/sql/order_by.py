@@ -17,7 +17,7 @@ from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.scope import matching
 from whimbrel.stream import Stream
-from whimbrel.stream.frames import check_form, converted
+from whimbrel.stream.result_frames import check_form, converted
 from whimbrel.stream.results import check_head
 
 

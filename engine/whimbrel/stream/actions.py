@@ -18,7 +18,7 @@ from whimbrel.optimize import borders, notes_on_levels, notes_on_loops, optimize
 from whimbrel.plan import Node, Operator, Sink, explain, readable
 from whimbrel.progressive import ProgressiveQuery
 from whimbrel.run import Checkpoints, Lineage, Pipeline, Profile, Run, Samples
-from whimbrel.stream.frames import check_form, converted
+from whimbrel.stream.result_frames import check_form, converted
 from whimbrel.stream.results import ResultMethods
 from whimbrel.stream.two_levels import TwoLevels
 

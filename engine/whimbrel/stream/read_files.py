@@ -16,10 +16,10 @@ from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_files import CsvFiles
 from whimbrel.connect.file_formats.file_format import FileFormat
 from whimbrel.connect.file_formats.files_source import FilesSource
-from whimbrel.connect.file_formats.given_types import check_csv_types, check_json_types
 from whimbrel.connect.file_formats.ipc_files import IpcFiles
 from whimbrel.connect.file_formats.json_files import JsonFiles
 from whimbrel.connect.file_formats.malformed_rows import MalformedRows
+from whimbrel.connect.file_formats.schema_type_checks import check_csv_types, check_json_types
 from whimbrel.connect.file_formats.text_encoding import UTF_8
 from whimbrel.connect.file_formats.text_times import TextTimes
 from whimbrel.connect.file_formats.zeek_files import ZeekFiles

@@ -53,7 +53,7 @@ def _with_short_decimals(table: pa.Table, form: str) -> pa.Table:
     """Decimals of more digits than the library has, as far as their values are short enough."""
     for number, field in enumerate(table.schema):
         if not pa.types.is_decimal256(field.type):
-            if "decimal256" in str(field.type):  # Polars would end the process with a panic
+            if "decimal256" in str(field.type):  # Polars would panic, which is no Exception
                 raise _refused(f"{_LIBRARIES[form]} has no type for column {field.name!r}, {field.type}.", form)
             continue
         try:

@@ -1,4 +1,4 @@
-"""Refusal of types in `schema=` that no text of a format gives."""
+"""Refuse types in `schema=` that no text of a format gives."""
 
 from __future__ import annotations
 
