@@ -261,7 +261,7 @@ This function needs a literal text.
 Cannot cast timestamp[s] to bool.
   where: line 1: SELECT TRY_CAST(ts AS BOOLEAN) AS t FROM bids
                                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Cast one side, such as CAST(x AS DOUBLE).
+  hint:  Cast it to text or to an integer first.
 """),
     'over a stream': ('SELECT sum(price) OVER (PARTITION BY k) FROM bids', """
 The aggregate of a stream has no end.
