@@ -23,8 +23,8 @@ from whimbrel.expr.columns import children
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import physical
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.number_loops import C_FUNCTIONS
 from whimbrel.expr.numeric_codegen import at_precision, extreme_source, function_source, power_source
-from whimbrel.expr.numeric_functions import C_FUNCTIONS
 from whimbrel.expr.type_predicates import is_plain, is_text
 from whimbrel.expr.types import (
     BOOL,

@@ -7,9 +7,9 @@ numbers without nulls: their calls depend on the schema only.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Col, Expr, Lit, Unary
+from whimbrel.expr.number_loops import C_FUNCTIONS, of_floats, rounded
 from whimbrel.expr.type_predicates import is_number
 from whimbrel.expr.types import (
     BOOL,
@@ -46,7 +47,7 @@ _COMPARE: dict[str, np.ufunc] = {"==": np.equal, "!=": np.not_equal, "<": np.les
                                  ">": np.greater, ">=": np.greater_equal}
 _LOGIC: dict[str, np.ufunc] = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}
 _FLOATS: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide}
-_OF_FLOATS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil}
+_WHOLE: dict[str, np.ufunc] = {"floor": np.floor, "ceil": np.ceil}
 FEW_CHOICES: Final = 8
 """Choices of ``is_in`` that are compared one by one; more are sorted first."""
 _INTEGERS = {"+": ints.add, "-": ints.subtract, "*": ints.multiply}
@@ -201,8 +202,12 @@ class _Calls:
             return _brought(expr.args[0], filled, common)
         if expr.function == "is_in":
             return self._is_in(expr)
-        if expr.function in _OF_FLOATS:
-            return self._of_floats(expr, _OF_FLOATS[expr.function])
+        if expr.function in _WHOLE:
+            return self._of_floats(expr, _WHOLE[expr.function])
+        if expr.function == "sqrt" or expr.function in C_FUNCTIONS:
+            return self._of_floats(expr, functools.partial(of_floats, expr.function))
+        if expr.function == "round":
+            return self._of_floats(expr, lambda x, out=None: rounded(x, expr.options[0], out))
         function = FUNCTION_TABLE.get(expr.function)
         if function is None or type(expr.args[0]) is Lit:
             raise _NotDirectError
@@ -222,12 +227,12 @@ class _Calls:
 
         return _Part(type_, values, never_warns=type_ == BOOL and all(part.never_warns for part in parts))
 
-    def _of_floats(self, expr: Call, ufunc: np.ufunc) -> _Part:
+    def _of_floats(self, expr: Call, function: Callable[..., Any]) -> _Part:
         x = self._part(expr.args[0])
         if x.constant or x.type != pa.float64():
             raise _NotDirectError
-        return _Part(x.type, lambda arrays: ufunc(x.value(arrays)), never_warns=False,
-                     into=lambda arrays, out: ufunc(x.value(arrays), out=out))
+        return _Part(x.type, lambda arrays: function(x.value(arrays)), never_warns=False,
+                     into=lambda arrays, out: function(x.value(arrays), out=out))
 
     def _of_times(self, expr: Call, function: Callable[..., Any]) -> _Part:
         x = self._part(expr.args[0])
@@ -273,7 +278,7 @@ def _found(values: Any) -> Any:
 
 def is_one_of(values: Any, wanted: Iterable[Any]) -> Any:
     """Whether each value is one of a few."""
-    return reduce(np.logical_or, (values == each for each in wanted))
+    return functools.reduce(np.logical_or, (values == each for each in wanted))
 
 
 def _no_value(arrays: Arrays) -> Any:

@@ -25,7 +25,8 @@ from whimbrel.expr.function_table import FUNCTION_TABLE, compute_function
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.membership import among_numbers, among_values
 from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
-from whimbrel.expr.numeric_functions import clip_ends, clipped, extreme, float_power, function_of_one, sign
+from whimbrel.expr.number_loops import of_floats, rounded
+from whimbrel.expr.numeric_functions import clip_ends, clipped, extreme, float_power, sign
 from whimbrel.expr.row_choice import choose_values
 from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
@@ -314,14 +315,10 @@ def _call(expr: Call, scope: Scope) -> Value:
         case "ceil":
             return Value(result, np.ceil(x.data), x.valid)
         case "round":
-            scale = x.data.dtype.type(ints.power_of_ten(abs(expr.options[0])))
-            up = expr.options[0] >= 0
-            steps = x.data * scale if up else x.data / scale
-            nearest = np.rint(steps)
-            rounded = nearest / scale if up else np.where(nearest == 0, nearest, nearest * scale)
-            return Value(result, np.where(np.isfinite(steps), rounded, x.data)[()], x.valid)
+            return Value(result, rounded(x.data, expr.options[0]), x.valid)
         case "sqrt" | "log" | "exp" | "sin" | "cos":
-            return function_of_one(expr.function, as_type(x, result, scope, expr))
+            x = as_type(x, result, scope, expr)
+            return Value(result, of_floats(expr.function, x.data), x.valid)
         case "sign":
             return sign(x)
         case "try_cast":

@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from whimbrel.expr.nodes import Binary
-from whimbrel.expr.numeric_functions import C_FUNCTIONS, literal_exponent
+from whimbrel.expr.number_loops import C_FUNCTIONS
+from whimbrel.expr.numeric_functions import literal_exponent
 
 _POWERS = {0.5: "half_power", 2.0: "square", 3.0: "cube", 4.0: "fourth_power"}
 

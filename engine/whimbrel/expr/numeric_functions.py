@@ -19,18 +19,9 @@ from pyarrow import types as t
 
 from whimbrel.batch import numpy_type
 from whimbrel.expr.nodes import Binary, Expr, Lit, When
+from whimbrel.expr.number_loops import in_double
 from whimbrel.expr.row_choice import choose_extremes, choose_values
 from whimbrel.expr.value import PRESENT, Value
-
-C_FUNCTIONS = {"exp": pc.exp, "log": pc.ln, "sin": pc.sin, "cos": pc.cos}
-"""Functions of one number, by name."""
-
-
-def function_of_one(function: str, x: Value) -> Value:
-    """``sqrt``, or one of the C library, of a column of floats."""
-    if function == "sqrt":
-        return Value(x.type, np.sqrt(x.data), x.valid)
-    return Value(x.type, _in_double(C_FUNCTIONS[function], x.type, x.data), x.valid)
 
 
 def sign(x: Value) -> Value:
@@ -60,7 +51,7 @@ def float_power(expr: Binary, x: Any, y: Any, result: pa.DataType) -> Any:
         case 0.5:
             powers = np.where(wide == -np.inf, np.inf, np.sqrt(wide + 0.0))
         case _:
-            return _in_double(pc.power, result, x, y)
+            return in_double(pc.power, numpy_type(result), x, y)
     return powers.astype(numpy_type(result))
 
 
@@ -156,11 +147,3 @@ def _chosen(x: Value, y: Value, first: Any) -> Value:
     valid = PRESENT if x.valid is PRESENT or y.valid is PRESENT else x.valid | y.valid
     return Value(x.type, choose_values(taken, x.data, y.data), valid)
 
-
-def _in_double(function: Any, result: pa.DataType, *operands: Any) -> Any:
-    """What an Arrow function of doubles makes of columns and scalars, in NumPy's hands again."""
-    scalar = not any(each.ndim for each in operands)
-    given = [pa.array(np.atleast_1d(each).astype(np.float64, copy=False)) if each.ndim or scalar
-             else pa.scalar(float(each), pa.float64()) for each in operands]
-    found = np.asarray(function(*given).to_numpy()).astype(numpy_type(result), copy=False)
-    return found[0] if scalar else found

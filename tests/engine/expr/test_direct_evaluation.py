@@ -34,6 +34,7 @@ DIRECT = (
     col.n.between(-1, 3), col.x.between(-1.0, col.f), col.n.hash(), col.x.hash(), col.n.bitwise_xor(col.i),
     ~(col.x.is_nan() | col.n.is_in([3])) & col.f.is_finite(), (col.x * 2).is_nan(), col.x.sqrt(), (col.x * 2).floor(),
     col.x.ceil(), col.n.shift_left(col.i), col.t.dt.month, col.t.dt.time, col.s.dt.year, col.s.dt.hour, col.s.dt.date,
+    col.x.log(), col.x.exp(), col.x.round(1), (col.x * 2).round(-1),
     col.s.dt.is_weekend, col.n.fill_null(7), col.n.fill_null(col.x), col.n.fill_null(0.5) * 2, col.x.fill_null(None),
 )
 REFERENCE = (col.n.is_in([1.5]), col.n.is_in(range(20)), (col.n + 1).is_null(), wb.lit(0.5).is_nan(), col.x.log10(),
@@ -71,11 +72,12 @@ def test_months_of_many_times_are_those_of_few(unit: str) -> None:
 
 
 @pytest.mark.long
-def test_choices_among_many_rows_are_those_among_few() -> None:
-    cycle = [0.0, -0.0, math.nan, math.inf, -2.5, 7.0, None]
+def test_values_of_many_rows_are_those_of_few() -> None:
+    cycle = [0.0, -0.0, math.nan, math.inf, -2.5, 7.25, None]
     of = batch(x=pa.array([cycle[row % 7] for row in range(5_000)]), y=pa.array(np.arange(5_000) - 2_500.0))
     for expr in (wb.when(col.y > col.x).then(col.x).otherwise(col.y), col.x.fill_null(-0.0), col.x.clip(-1.0, 0.0),
-                 wb.greatest(col.x, col.y), col.y.nullif(3.0)):
+                 wb.greatest(col.x, col.y), col.y.nullif(3.0), col.x.sqrt(), col.y.sqrt(), (col.y / 7).round(1),
+                 col.x.round(1), col.y.round(308), col.y.exp(), col.x.log(), col.y.sin(), col.y.cos()):
         with tier("primitives"):
             whole = evaluate(expr, of).to_arrow().to_pylist()
             parts = [evaluate(expr, of.slice(at, at + 1_000)).to_arrow().to_pylist() for at in range(0, 5_000, 1_000)]
