@@ -1,7 +1,7 @@
 """Find parts of many times and dates by NumPy.
 
 Arrow walks through the calendar for each row. Here it is asked once for each day, for a table of days. Parts of the
-clock are found by division.
+clock are found by division: of times within a century of 1970 by a compiled loop.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as t
 
+from whimbrel.batch import frozen
 from whimbrel.clock import ticks_per_second
+from whimbrel.kernels import Compiled
+from whimbrel.kernels.primitives.temporal.clock_parts import write_days, write_parts
 
 Array = np.ndarray[Any, Any]
 
@@ -35,6 +38,12 @@ _FAR_DAYS: Final = 16 * _DAYS
 _BLOCK_ROWS: Final = 1 << 16
 """Rows whose numbers stay in the cache from one call to the next; of fewer, the calls take longer than the work."""
 
+_WORTH_COMPILING_ROWS: Final = 4_096
+"""Rows from which on a loop gains more than asking whether it is ready costs."""
+_EXACT: Final = 2**52
+"""Ticks before and after 1970 that the loops divide in double precision."""
+_days, _parts = Compiled(write_days), Compiled(write_parts)
+
 
 def part_of_times(part: str, ticks: Array, type_: pa.DataType, out: Array | None = None) -> Array | None:
     """A part of times or dates as NumPy has them, in `out` if there is one; None where Arrow has to find it.
@@ -53,6 +62,8 @@ def part_of_times(part: str, ticks: Array, type_: pa.DataType, out: Array | None
         out = np.empty(len(ticks), {"is_weekend": np.bool_, "date": np.int32}.get(part, np.int64))
     for at in range(0, len(ticks), _BLOCK_ROWS):
         given, made = ticks[at : at + _BLOCK_ROWS], out[at : at + _BLOCK_ROWS]
+        if second is not None and _by_loop(part, given, second, made):
+            continue
         bounds = int(given.min()), int(given.max())
         if second is None:
             done = _of_days(part, given, bounds, made)
@@ -66,6 +77,22 @@ def part_of_times(part: str, ticks: Array, type_: pa.DataType, out: Array | None
         if not done:
             return None
     return out
+
+
+def _by_loop(part: str, ticks: Array, second: int, out: Array) -> bool:
+    """Find a part by one compiled pass; False where it is not ready, or a time is too far from 1970 for doubles."""
+    if len(ticks) < _WORTH_COMPILING_ROWS or second == 10**9 or part == "time":
+        return False
+    ticks, last, day = frozen(ticks), min(_EXACT, CALENDAR_S * second), 86_400.0 * second
+    if part in _CLOCK_PARTS:
+        seconds, count = _CLOCK_PARTS[part]
+        step = float(seconds * second)
+        return _parts.ready(ticks, last, count * step, step, out) and bool(
+            _parts(ticks, last, count * step, step, out))
+    days = out if part == "date" else np.empty(len(ticks), np.int32)
+    if not (_days.ready(ticks, last, day, days) and _days(ticks, last, day, days)):
+        return False
+    return part == "date" or _of_days(part, days, (int(days.min()), int(days.max())), out)
 
 
 def _of_days(part: str, days: Array, bounds: tuple[int, int], out: Array) -> bool:
