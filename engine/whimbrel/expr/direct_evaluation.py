@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.batch import Batch, Column, Schema, Storage, numpy_type
+from whimbrel.batch import Batch, Column, Mask, Schema, Storage, numpy_type
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.literals import literal_type
-from whimbrel.expr.nodes import Binary, Call, Col, Expr, Lit, Unary
+from whimbrel.expr.nodes import Binary, Call, Col, Expr, Lit, Unary, When
 from whimbrel.expr.number_loops import C_FUNCTIONS, of_floats, rounded
 from whimbrel.expr.type_predicates import is_number
 from whimbrel.expr.types import (
@@ -73,6 +73,8 @@ class DirectForm:
         The same as `part`, but the last call writes into an array, which is the second argument.
     never_warns : bool
         Whether NumPy says nothing of infinities and NaN in these calls: then nobody need silence it.
+    null : callable, optional
+        From the arrays of the columns to the rows in which the result is null. None: nowhere.
     """
 
     type: pa.DataType
@@ -80,6 +82,7 @@ class DirectForm:
     part: Callable[[Arrays], Any]
     into: Callable[[Arrays, Array], Any] | None
     never_warns: bool
+    null: Callable[[Arrays], Any] | None = None
 
     def column(self, batch: Batch, storage: Storage | None) -> Column | None:
         """The result for every row; None where a column has nulls, or a row may be refused."""
@@ -92,19 +95,23 @@ class DirectForm:
             arrays.append(values)
         try:
             if self.never_warns:
-                made = self._made(arrays, storage)
+                made, valid = self._made(arrays, storage)
             else:
                 with np.errstate(all="ignore"):  # infinities and NaN are results
-                    made = self._made(arrays, storage)
+                    made, valid = self._made(arrays, storage)
         except _NotDirectError:
             return None
         made.setflags(write=False)
-        return Column(self.type, made)
+        return Column(self.type, made, valid)
 
-    def _made(self, arrays: list[Array], storage: Storage | None) -> Any:
+    def _made(self, arrays: list[Array], storage: Storage | None) -> tuple[Any, Mask | None]:
+        """The values, and where there are any."""
+        if self.null is not None:
+            valid = ~self.null(arrays)
+            return self.part(arrays), None if valid.all() else valid
         if storage is None or self.into is None:
-            return self.part(arrays)
-        return self.into(arrays, storage.empty(len(arrays[0]), np.dtype(numpy_type(self.type))))
+            return self.part(arrays), None
+        return self.into(arrays, storage.empty(len(arrays[0]), np.dtype(numpy_type(self.type)))), None
 
 
 def direct_form(expr: Expr, schema: Schema) -> DirectForm | None:
@@ -151,11 +158,19 @@ class _Calls:
         self.leaves: list[int] = []
 
     def form(self, expr: Expr) -> DirectForm:
-        if type(expr) not in (Binary, Unary, Call):
+        null = None
+        if type(expr) is When and type(expr.then) is Lit and expr.then.value is None:  # nullif
+            null, whole = self._part(expr.condition), self._part(expr.otherwise)
+            if null.constant or null.type != BOOL or whole.constant:
+                raise _NotDirectError
+        elif type(expr) in (Binary, Unary, Call):
+            whole = self._part(expr)
+        else:
             raise _NotDirectError
-        whole = self._part(expr)
         leaves = tuple((at, np.dtype(numpy_type(self.schema.fields[at].type))) for at in self.leaves)
-        return DirectForm(whole.type, leaves, whole.value, whole.into, whole.never_warns)
+        if null is None:
+            return DirectForm(whole.type, leaves, whole.value, whole.into, whole.never_warns)
+        return DirectForm(whole.type, leaves, whole.value, None, whole.never_warns and null.never_warns, null.value)
 
     def _part(self, expr: Expr) -> _Part:
         if type(expr) is Col:

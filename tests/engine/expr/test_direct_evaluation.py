@@ -34,7 +34,8 @@ DIRECT = (
     col.n.between(-1, 3), col.x.between(-1.0, col.f), col.n.hash(), col.x.hash(), col.n.bitwise_xor(col.i),
     ~(col.x.is_nan() | col.n.is_in([3])) & col.f.is_finite(), (col.x * 2).is_nan(), col.x.sqrt(), (col.x * 2).floor(),
     col.x.ceil(), col.n.shift_left(col.i), col.t.dt.month, col.t.dt.time, col.s.dt.year, col.s.dt.hour, col.s.dt.date,
-    col.x.log(), col.x.exp(), col.x.round(1), (col.x * 2).round(-1),
+    col.n.nullif(3), col.x.nullif(0), col.b.nullif(True), wb.when(col.n > 1).then(None).otherwise(col.x),
+    col.x.nullif(7), col.n.nullif(col.i), col.x.log(), col.x.exp(), col.x.round(1), (col.x * 2).round(-1),
     col.s.dt.is_weekend, col.n.fill_null(7), col.n.fill_null(col.x), col.n.fill_null(0.5) * 2, col.x.fill_null(None),
 )
 REFERENCE = (col.n.is_in([1.5]), col.n.is_in(range(20)), (col.n + 1).is_null(), wb.lit(0.5).is_nan(), col.x.log10(),
