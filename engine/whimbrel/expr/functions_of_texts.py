@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +31,8 @@ _MOST_DIGITS: Final = 19
 PARSED: Final = frozenset("aAbBdDeFHhIjmMpRSTyYzf%")
 """Letters that ``str.strptime`` knows after %."""
 
+_LONG_OFFSET: Final = r"[+-]\d\d:?\d\d:?\d\d"
+"""An offset with seconds, such as of Kolkata before 1906. Arrow reads none, and the standard library does."""
 _FRACTION: Final = r"^(?P<before>.*)\.(?P<digits>[0-9]{1,9})(?P<after>[^.]*)$"
 _STEP: Final = re.compile(r'\.(?P<key>[^.\[\]"]+)|\[(?P<place>-?\d+)\]'
                           r'|(?:\.|(?P<open>\[))"(?P<quoted>[^"]*)"(?(open)\])')
@@ -114,10 +116,22 @@ def _read_by_arrow(texts: Any, form: str, unit: str) -> Any:
         form = form.replace(".%f", "")
     found = pc.strptime(texts, format=form, unit=unit, error_is_null=True)
     found = _without_overflow(texts, pc.if_else(pc.equal(pc.year(found), 0), pa.scalar(None, found.type), found), form)
+    if "%z" in re.findall("%.", form):
+        found = _with_long_offsets(texts, found, form)
     if digits is None:
         return found
     nanos = numbers_of(pc.utf8_rpad(digits, 9, "0").cast(_INT), _INT)
     return held(found.type, numbers_of(found, _INT) + nanos * _PER_SECOND[unit] // 10**9, True, found)
+
+
+def _with_long_offsets(texts: Any, found: Any, form: str) -> Any:
+    """Times, also of texts whose offset has seconds."""
+    left = pc.fill_null(pc.and_(found.is_null(), pc.match_substring_regex(texts, _LONG_OFFSET)), pa.scalar(value=False))
+    few = texts.filter(left)
+    if not len(few):
+        return found
+    whole = pa.array([_moment(text, form) for text in few.to_pylist()], pa.timestamp("us", "UTC"))
+    return pc.replace_with_mask(found, left, pc.cast(whole, found.type, safe=False))
 
 
 def _without_overflow(texts: Any, found: Any, form: str) -> Any:
@@ -133,7 +147,8 @@ def _without_overflow(texts: Any, found: Any, form: str) -> Any:
     alike = np.asarray(pc.equal(time_texts(whole, form), few.cast(_TEXT)))
     if alike.all():
         return found
-    right = [same or _is_right(text, form) for same, text in zip(alike.tolist(), few.to_pylist(), strict=True)]
+    right = [same or _read_time(text, form) is not None
+             for same, text in zip(alike.tolist(), few.to_pylist(), strict=True)]
     kept = pc.replace_with_mask(pc.invert(doubtful), doubtful, pa.array(right, pa.bool_()))
     return pc.if_else(kept, found, pa.scalar(None, found.type))
 
@@ -141,15 +156,22 @@ def _without_overflow(texts: Any, found: Any, form: str) -> Any:
 _LONG_FORMS: Final = {"%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%R": "%H:%M", "%T": "%H:%M:%S", "%e": "%d", "%h": "%b"}
 
 
-def _is_right(text: str, form: str) -> bool:
-    """Whether the standard library reads a text too."""
+def _read_time(text: str, form: str) -> datetime | None:
+    """The time of a text as the standard library reads it; None where it reads none."""
     for short, long in _LONG_FORMS.items():
         form = form.replace(short, long)
     try:
-        datetime.strptime(text.strip(), form)  # noqa: DTZ007 - only whether it can be read
+        return datetime.strptime(text.strip(), form)  # noqa: DTZ007 - its type has the zone
     except ValueError:
-        return False
-    return True
+        return None
+
+
+def _moment(text: str, form: str) -> datetime | None:
+    """The time of a text in UTC; Arrow leaves out fractions of offsets."""
+    try:
+        return None if (found := _read_time(text, form)) is None else found.astimezone(UTC)
+    except OverflowError:
+        return None
 
 
 def _strptime_type(_: Types, options: Sequence[Any]) -> pa.DataType:
