@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -9,11 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S
 from whimbrel.connect.feeds.formats.decode import decode
+from whimbrel.connect.feeds.formats.json_format import Json
 from whimbrel.connect.feeds.formats.python_records import Records
 
 S, US, NS = (pa.timestamp(unit) for unit in ("s", "us", "ns"))
@@ -60,6 +63,32 @@ def test_what_it_can_hold_is_exact(type_: pa.DataType, value: Any, ticks: int | 
     found = decode(Records(), [{"t": value}], pa.schema({"t": type_}))
     assert not found.malformed
     assert found.rows["t"].cast(pa.int32() if pa.types.is_date32(type_) else pa.int64()).to_pylist() == [ticks]
+
+
+UTC_MS = pa.timestamp("ms", "UTC")
+
+
+@pytest.mark.parametrize(("type_", "texts", "ticks"), [
+    (S, ["1970-01-01T00:00:05.000000000", "1970-01-01 00:00:05.0Z", "1970-01-01T01:00:05.000+01:00", "1970-01-01"],
+     [5, 5, 5, 0]),
+    (UTC_MS, ["1970-01-01T00:00:05.001000", "1970-01-01T05:30:05.001000+0530"], [5001, 5001]),
+    (pa.struct({"a": UTC_MS}), ["1970-01-01T00:00:05.001000000", "1970-01-01T00:00:05.001Z"], [5001, 5001]),
+    (S, ["1970-01-01T00:00:05.000", "1970-01-01T00:00:05.5", "1970-01-01T00:00:05"], [5, None, 5]),
+])
+def test_zeros_beyond_the_unit_are_no_loss_in_json(type_: pa.DataType, texts: list[str],
+                                                   ticks: list[int | None]) -> None:
+    nested = pa.types.is_struct(type_)
+    messages = [json.dumps({"t": {"a": text} if nested else text}).encode() for text in texts]
+    for number in range(len(messages) + 1):  # together, and one by one
+        found = decode(Json(), messages[number - 1 : number] if number else messages, pa.schema({"t": type_}))
+        values = pc.struct_field(found.rows["t"], "a") if nested else found.rows["t"]
+        assert values.cast(pa.int64()).to_pylist() == [
+            each for each in (ticks[number - 1 : number] if number else ticks) if each is not None]
+
+
+def test_another_column_that_is_wrong_is_named_in_json() -> None:
+    found = decode(Json(), [b'{"t": "1970-01-01T00:00:05.000", "x": "a"}'], pa.schema({"t": S, "x": pa.int64()}))
+    assert [str(why) for _, why in found.malformed] == ["'x' must be int64"]
 
 
 def test_seconds_as_a_float_are_no_microseconds_of_1970() -> None:

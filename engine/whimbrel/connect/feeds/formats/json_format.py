@@ -104,8 +104,8 @@ def _misfit(message: bytes, schema: pa.Schema) -> pa.Field | None:
 
 def _fits(message: bytes, fields: Sequence[pa.Field]) -> bool:
     try:
-        _read([message], pa.schema(fields))
-    except pa.ArrowInvalid:
+        _read_all([message], pa.schema(fields), "ignore", strict_zones=False)
+    except (pa.ArrowInvalid, UnreadableError):
         return False
     return True
 
@@ -215,13 +215,25 @@ def _loaded(message: bytes) -> Any:
 
 def _read_all(messages: Sequence[bytes], schema: pa.Schema, unknown: str, *, strict_zones: bool) -> pa.Table:
     """Read types that the parser lacks as others, and then convert them. It drops zones of times that are no texts."""
-    parsed = pa.schema([field.with_type(parsed_type(field.type, moments=not strict_zones)) for field in schema])
+    if not strict_zones:
+        try:
+            return _converted(messages, schema, unknown, moments=True)
+        except pa.ArrowInvalid as error:
+            if (found := _UNPARSED.match(str(error))) is None or not found[1].startswith("timestamp"):
+                raise
+    return _converted(messages, schema, unknown, any_zone=not strict_zones)
+
+
+def _converted(messages: Sequence[bytes], schema: pa.Schema, unknown: str, *, moments: bool = False,
+               any_zone: bool = False) -> pa.Table:
+    """Rows; with `moments` the parser reads times itself, and with `any_zone` times need no zone and may have one."""
+    parsed = pa.schema([field.with_type(parsed_type(field.type, moments=moments)) for field in schema])
     table = _read(messages, parsed, unknown)
     for index, field in enumerate(schema):
         if field.type != table.schema.field(index).type:
             values = table.column(index)
             try:
-                chunks = [converted(chunk, field.type) for chunk in values.chunks]
+                chunks = [converted(chunk, field.type, any_zone=any_zone) for chunk in values.chunks]
             except pa.ArrowInvalid as error:
                 raise UnreadableError(misfit(field.name, str(field.type), error)) from None
             table = table.set_column(index, field, pa.chunked_array(chunks, field.type))

@@ -7,11 +7,15 @@ import pyarrow.compute as pc
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _DAY = "1970-01-01T"
+_ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 _CLOCK = r"^\d\d:\d\d(:\d\d(\.\d+)?)?$"
 
 
-def times_of_texts(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
+def times_of_texts(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType, *,
+                   any_zone: bool = False) -> pa.Array | pa.ChunkedArray:
     """Texts in ISO 8601 as timestamps, dates or times of day. Zeros after the digits of the unit are no loss.
+
+    With `any_zone`, a time without a zone is in UTC, and one with a zone is a moment also for a type without one.
 
     Raises
     ------
@@ -26,7 +30,12 @@ def times_of_texts(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.
     if pa.types.is_date(type_):
         return texts.cast(type_)
     if not pa.types.is_time(type_):
-        return _moments(texts, type_)
+        if not any_zone:
+            return _moments(texts, type_)
+        has_zone = pc.match_substring_regex(texts, _ZONE)
+        zoned, bare = pc.if_else(has_zone, texts, None), pc.if_else(has_zone, None, texts)
+        utc = pa.timestamp(type_.unit, "UTC")
+        return pc.coalesce(_moments(zoned, utc), _moments(bare, pa.timestamp(type_.unit)).cast(utc)).cast(type_)
     if not pc.all(pc.match_substring_regex(texts, _CLOCK), min_count=0).as_py():
         raise pa.ArrowInvalid("not a time of day")
     moments = pa.timestamp(type_.unit)
@@ -65,8 +74,8 @@ def parsed_type(type_: pa.DataType, *, moments: bool) -> pa.DataType:
     return pa.float32() if pa.types.is_float16(type_) else type_
 
 
-def converted(values: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Values of a :func:`parsed_type` as those of the type.
+def converted(values: pa.Array, type_: pa.DataType, *, any_zone: bool = False) -> pa.Array:
+    """Values of a :func:`parsed_type` as those of the type; `any_zone` as in :func:`times_of_texts`.
 
     Raises
     ------
@@ -76,14 +85,15 @@ def converted(values: pa.Array, type_: pa.DataType) -> pa.Array:
     if values.type == type_:
         return values
     if pa.types.is_string(values.type) and pa.types.is_temporal(type_):
-        return times_of_texts(values, type_)
+        return times_of_texts(values, type_, any_zone=any_zone)
     if pa.types.is_struct(values.type):
-        parts = [converted(part, field.type) for part, field in zip(values.flatten(), type_, strict=True)]
+        parts = [converted(part, field.type, any_zone=any_zone)
+                 for part, field in zip(values.flatten(), type_, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=[*type_], mask=values.is_null())
     if pa.types.is_list(values.type):
-        within = converted(values.values, type_.value_type)
+        within = converted(values.values, type_.value_type, any_zone=any_zone)
         same = pa.list_(type_.value_field)
         return pa.ListArray.from_arrays(values.offsets, within, type=same, mask=values.is_null()).cast(type_)
     if pa.types.is_dictionary(type_):
-        return converted(values, type_.value_type).dictionary_encode().cast(type_)
+        return converted(values, type_.value_type, any_zone=any_zone).dictionary_encode().cast(type_)
     return values.cast(type_)
