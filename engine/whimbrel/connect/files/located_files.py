@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -14,10 +16,14 @@ import pyarrow as pa
 from whimbrel.connect.addresses import shown_address
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.files.hive_partitions import below, names_columns
+from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.files.paths import FilePath, address_of, data_files, directory_of, name_of, no_files
 from whimbrel.connect.files.remote_files import remote_files
 from whimbrel.connect.files.written_schema import written_schema
 from whimbrel.errors import SourceError
+
+_FILE_OF_A_SINK = f"rows-{0:015}-{0:015}"
+"""What the name of a file of a sink looks like, without its ending."""
 
 
 class LocatedFiles(NamedTuple):
@@ -73,10 +79,24 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
     try:
         local = data_files(path, where=where, endings=endings)
     except SourceError:
-        if not isinstance(path, (str, os.PathLike)) or (schema := written_schema(path, endings)) is None:
+        if not isinstance(path, (str, os.PathLike)):
             raise
-        return LocatedFiles([], None, Path(path).name, schema)
+        for folder in _folders_without_files(Path(path).expanduser(), endings):
+            if (schema := written_schema(folder, endings)) is not None:
+                return LocatedFiles([], None, folder.name, schema)
+        raise
     return LocatedFiles(local, directory_of(path), name_of(path, local))
+
+
+def _folders_without_files(path: Path, endings: Sequence[str]) -> Sequence[Path]:
+    """Folders that a path or pattern is, and such as have no files of a sink although their names fit its last part."""
+    if not glob.has_magic(str(path)):
+        return [path]
+    patterns = [str(path)]
+    if any(fnmatch(f"{_FILE_OF_A_SINK}{ending}", path.name) for ending in endings):
+        patterns.append(str(path.parent))
+    found = {Path(match) for pattern in patterns for match in glob.glob(pattern, recursive=True)}  # noqa: PTH207
+    return sorted((each for each in found if each.is_dir()), key=natural_path)
 
 
 def shown_path(path: FilePath | Iterable[FilePath]) -> str:

@@ -72,11 +72,14 @@ def test_a_result_without_rows_is_an_empty_log(kind: str, tmp_path: Path) -> Non
     for name in "ab":
         run = log.where(wb.col.x > 1).start(sink=sink(tmp_path / name))
         assert run.wait(PATIENCE_S)
-    for path in (tmp_path / "a", [tmp_path / "a", tmp_path / "b"]):
+    for path in (tmp_path / "a", [tmp_path / "a", tmp_path / "b"], tmp_path / "[ab]", tmp_path / "a" / "*",
+                 tmp_path / "*" / "rows-*.*"):
         again = read(path, time="start", end="end")
         assert again.where(wb.col.x > 1).select("x", "s").collect().schema.types[-2:] == [pa.int64(), pa.string()]
     with pytest.raises(SourceError, match=r"There is no \.(csv|parquet) file"):
         (wb.read_csv if kind != "csv" else wb.read_parquet)(tmp_path / "a", time="start")
+    with pytest.raises(SourceError, match="No file matches"):
+        read(tmp_path / "a" / "days-*", time="start")
     run = log.start(sink=sink(tmp_path / "a"))
     assert run.wait(PATIENCE_S)
     assert read([tmp_path / "b", tmp_path / "a"], time="start").select("x").collect()["x"].to_pylist() == [1]
