@@ -25,7 +25,7 @@ _FITS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
     "a time": lambda type_: bool(t.is_timestamp(type_) or t.is_time(type_)),
     "a date and time": lambda type_: bool(t.is_timestamp(type_)),
     "a duration": lambda type_: bool(t.is_duration(type_)),
-    "a list": lambda type_: bool(t.is_list(type_) or t.is_large_list(type_)),
+    "a list": lambda type_: bool(t.is_list(type_) or t.is_large_list(type_) or t.is_fixed_size_list(type_)),
     "an index": lambda type_: bool(t.is_integer(type_)),
     "an address": lambda type_: is_text(type_) or bool(t.is_integer(type_)) or type_ == pa.binary(16),
     "a plain value": lambda type_: not t.is_nested(type_) and not isinstance(type_, pa.BaseExtensionType),
@@ -124,9 +124,14 @@ class Function:
         if not self.arrays:
             return self.compute(*columns, *options)
         rows = max((len(x) for x in columns if not isinstance(x, pa.Scalar)), default=None)
-        found = self.compute(*(pa.repeat(x, 1 if rows is None else rows) if isinstance(x, pa.Scalar) else x
-                               for x in columns), *options)
+        found = self.compute(*(_of_any_length(pa.repeat(x, 1 if rows is None else rows) if isinstance(x, pa.Scalar)
+                                              else x) for x in columns), *options)
         return found[0] if rows is None else found
+
+
+def _of_any_length(column: Any) -> Any:
+    """Lists of a fixed size as other lists; other columns as they are."""
+    return column.cast(pa.list_(column.type.value_field)) if t.is_fixed_size_list(column.type) else column
 
 
 def held(type_: pa.DataType, data: Any, there: Any, *columns: Any) -> pa.Array:

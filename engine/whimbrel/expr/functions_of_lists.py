@@ -239,6 +239,13 @@ def _item(given: Types) -> pa.DataType:
     return pa.null() if t.is_null(given[0]) else logical_type(given[0].value_type)
 
 
+def _same_type(given: Types, _: Sequence[Any]) -> pa.DataType:
+    """Lists as before; those of a fixed size may have another length afterwards."""
+    if t.is_null(given[0]):
+        return pa.string()
+    return pa.list_(given[0].value_field) if t.is_fixed_size_list(given[0]) else given[0]
+
+
 def _item_type(given: Types, _: Sequence[Any]) -> pa.DataType:
     return _item(given)
 
@@ -269,7 +276,7 @@ LISTS: Final[dict[str, Function]] = {
     "concat_list": Function("a plain value", _list_type, _concat, 0, sql="list_value", check=_check_alike, arrays=True),
     "list.length": Function("a list", _INT, _length, sql="list_length", arrays=True),
     "list.get": Function(("a list", "an index"), _item_type, _get, 2, sql=None, arrays=True),
-    "list.slice": Function(("a list", "an index", "an index"), None, _slice, 0, sql=None, arrays=True),
+    "list.slice": Function(("a list", "an index", "an index"), _same_type, _slice, 0, sql=None, arrays=True),
     "list.contains": Function(("a list", "a plain value"), pa.bool_(), _contains, 2, sql="list_contains",
                               check=_check_contains, arrays=True),
     "list.sum": Function("a list", lambda given, _: _INT if t.is_integer(_item(given)) else pa.float64(), _sum,
@@ -277,8 +284,8 @@ LISTS: Final[dict[str, Function]] = {
     "list.mean": Function("a list", pa.float64(), _mean, sql="list_avg", check=_NUMBERS, arrays=True),
     "list.min": Function("a list", _item_type, _extreme(0), sql="list_min", check=_ORDERED, arrays=True),
     "list.max": Function("a list", _item_type, _extreme(1), sql="list_max", check=_ORDERED, arrays=True),
-    "list.sort": Function("a list", None, _sort, options=(bool,), sql=None, check=_ORDERED, arrays=True),
-    "list.unique": Function("a list", None, _unique, sql="list_distinct", check=_ORDERED, arrays=True),
+    "list.sort": Function("a list", _same_type, _sort, options=(bool,), sql=None, check=_ORDERED, arrays=True),
+    "list.unique": Function("a list", _same_type, _unique, sql="list_distinct", check=_ORDERED, arrays=True),
     "list.join": Function("a list", pa.string(), _join, options=(str,), sql=None, check=_needs(is_text, "strings"),
                           arrays=True),
 }

@@ -298,7 +298,7 @@ def _subscript(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     type_ = scope.type_of(x, node.this)
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
         return x.str.slice(*slice_between(first, last)) if first or isinstance(at, exp.Slice) else x.str.slice(0, 0)
-    if not (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
+    if not (pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)):
         raise scope.binder.text.error(f"A subscript needs a list or a text, not {type_}.", node,
                                       "Name a column of lists or texts.")
     found = x.list.slice(*slice_between(first, last)) if isinstance(at, exp.Slice) else item(x, first)

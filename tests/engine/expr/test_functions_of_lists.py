@@ -42,6 +42,20 @@ def test_functions_are_those_of_python(take, name) -> None:
         assert values(expr, of) == [None if each is None else plain(each) for each in LISTS], expr
 
 
+@pytest.mark.parametrize("lists", (
+    pa.array([[9, 9, 9], [3, 1, 3], None, [2, None, 1]], pa.list_(pa.int64(), 3)).slice(1),
+    pa.array([[1.5, -0.5], None], pa.list_(pa.float32(), 2)), pa.array([["b", "a"], None], pa.list_(pa.string(), 2)),
+    pa.array([[], None], pa.list_(pa.int64(), 0))), ids=lambda lists: str(lists.type))
+def test_lists_of_a_fixed_size_are_as_other_lists(lists) -> None:
+    x, words = col.x.list, lists.type.value_type == pa.string()
+    of, other = batch(x=lists), batch(x=lists.cast(pa.list_(lists.type.value_field)))
+    for expr in (x.length(), x.get(-1), x.slice(0, 1), x.slice(2), x.sort(descending=True), x.unique(), x.min(), x.max(),
+                 *((x.join("-"), x.contains("a")) if words else (x.sum(), x.mean(), x.contains(1)))):
+        assert values(expr, of) == values(expr, other), expr
+    log = wb.from_arrow(pa.table({"at": range(len(lists)), "x": lists}), time="at")
+    assert wb.sql("SELECT x[1] AS y FROM log", log=log).collect()["y"].to_pylist() == values(x.get(0), of)
+
+
 @pytest.mark.parametrize("index", (pa.int8(), pa.int64(), pa.uint64()), ids=str)
 def test_each_row_has_its_own_index(index: pa.DataType) -> None:
     unsigned = index == pa.uint64()
