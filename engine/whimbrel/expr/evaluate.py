@@ -32,7 +32,7 @@ from whimbrel.expr.row_functions import call_rows
 from whimbrel.expr.segment_values import segment_value
 from whimbrel.expr.strings import compare_text, concatenate, per_distinct, string_function
 from whimbrel.expr.try_cast import try_cast
-from whimbrel.expr.type_predicates import is_text
+from whimbrel.expr.type_predicates import is_bytes, is_text
 from whimbrel.expr.types import (
     BOOL,
     COMPARISONS,
@@ -243,7 +243,7 @@ def _logic(op: str, x: Value, y: Value) -> Value:
 def _compare(op: str, x: Value, y: Value) -> Value:
     if x.fixed:
         return Value(BOOL, _COMPARE[op](x.data, y.data), x.valid & y.valid)
-    if is_text(x.type):
+    if is_text(x.type) or is_bytes(x.type):
         return compare_text(_ARROW_COMPARE[op], x, y)
     if t.is_null(x.type):
         return from_scalar(None, BOOL)

@@ -53,6 +53,8 @@ def literal_type(value: Scalar) -> pa.DataType:
             return literal_decimal(value)
         case str():
             return pa.string()
+        case bytes():
+            return pa.binary()
         case datetime() | np.datetime64():
             seconds, aware = _seconds(value, None)
             return pa.timestamp(_coarsest(seconds, value), "UTC" if aware else None)
@@ -96,6 +98,8 @@ def literal_type_for(value: Scalar, type_: pa.DataType) -> pa.DataType:
             physical(value, type_)
             return pa.timestamp("s", type_.tz)
         case str() if pa.types.is_large_string(type_):
+            return type_
+        case bytes() if pa.types.is_large_binary(type_) or type_ == pa.binary(len(value)):
             return type_
         case _:
             return literal_type(value)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 Logic = Literal["&", "|", "^"]
-Scalar = bool | int | float | str | datetime | date | timedelta | np.datetime64 | np.timedelta64 | Decimal | None
+Scalar = (bool | int | float | str | bytes | datetime | date | timedelta | np.datetime64 | np.timedelta64 | Decimal
+          | None)
 """What may stand as a literal."""
 
 Text = str
@@ -424,11 +425,11 @@ def lift(value: Any) -> Expr:
     if isinstance(value, str) and not value.isascii() and _has_surrogate(value):
         raise ExpressionError("A text must be Unicode, and half a pair of surrogates is not.",
                               where=f"lit({value!a})"[:80], hint="Leave the characters from \\ud800 to \\udfff out.")
-    if value is None or isinstance(value, bool | int | float | str | datetime | date | timedelta | Decimal):
+    if value is None or isinstance(value, bool | int | float | str | bytes | datetime | date | timedelta | Decimal):
         return Lit(value)
     raise ExpressionError(f"Cannot use {type(value).__name__} {value!r} in an expression."[:200],
                           where=f"lit({value!r})"[:80],
-                          hint="Use None, bool, int, float, Decimal, str, datetime, date or timedelta.")
+                          hint="Use None, bool, int, float, Decimal, str, bytes, datetime, date or timedelta.")
 
 
 def _has_surrogate(text: str) -> bool:

@@ -9,7 +9,7 @@ from whimbrel.errors import SchemaError
 
 HOW_TRUE = "Compare values, such as col.x > 0."
 """Hint where a condition is wanted."""
-HOW_ORDERED = "Compare numbers, texts, times or conditions; of lists and structs, their parts."
+HOW_ORDERED = "Compare numbers, texts, bytes, times or conditions; of lists and structs, their parts."
 """Hint where values with an order are wanted."""
 
 
@@ -30,6 +30,10 @@ def is_text(type_: pa.DataType) -> bool:
     return bool(t.is_string(type_) or t.is_large_string(type_))
 
 
+def is_bytes(type_: pa.DataType) -> bool:
+    return bool(t.is_binary(type_) or t.is_large_binary(type_) or t.is_fixed_size_binary(type_))
+
+
 def python_class(type_: pa.DataType) -> type | None:
     """The class of Python's values that meet a column at its own type; integers, as far as the type holds them.
 
@@ -44,8 +48,8 @@ def python_class(type_: pa.DataType) -> type | None:
 
 def is_ordered(type_: pa.DataType) -> bool:
     """True for types whose values can be compared."""
-    return bool(is_plain(type_) or t.is_null(type_) or is_text(type_) or t.is_decimal(type_) or t.is_timestamp(type_)
-                or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))
+    return bool(is_plain(type_) or t.is_null(type_) or is_text(type_) or is_bytes(type_) or t.is_decimal(type_)
+                or t.is_timestamp(type_) or t.is_date(type_) or t.is_time(type_) or t.is_duration(type_))
 
 
 def can_be_key(type_: pa.DataType) -> bool:

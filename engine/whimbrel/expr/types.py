@@ -36,7 +36,16 @@ from whimbrel.expr.nodes import (
 )
 from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern, check_replacement
-from whimbrel.expr.type_predicates import HOW_ORDERED, HOW_TRUE, is_bool, is_number, is_ordered, is_text, python_class
+from whimbrel.expr.type_predicates import (
+    HOW_ORDERED,
+    HOW_TRUE,
+    is_bool,
+    is_bytes,
+    is_number,
+    is_ordered,
+    is_text,
+    python_class,
+)
 from whimbrel.expr.unit_comparison import SEEN_FROM_THE_RIGHT, differ_in_unit
 
 INT, FLOAT, BOOL = pa.int64(), pa.float64(), pa.bool_()
@@ -159,6 +168,8 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
                 raise ExpressionError(error.what, where=expr.show(), hint=error.hint) from None
     if is_text(left_type) and is_text(right_type):
         return pa.large_string()
+    if is_bytes(left_type) and is_bytes(right_type):
+        return pa.large_binary()
     if t.is_duration(left_type) and t.is_duration(right_type):
         return pa.duration(finer(left_type.unit, right_type.unit))
     if t.is_timestamp(left_type) and t.is_timestamp(right_type):
@@ -191,6 +202,8 @@ def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
         return "Compute with samples before rewindow(), or with wb.array_function."
     if t.is_boolean(left) or t.is_boolean(right):
         return "Use .cast('int64') to count true as 1."
+    if is_bytes(left) or is_bytes(right):
+        return "Compare bytes with bytes, such as b'a', or make texts of them: .cast('string')."
     if is_text(left) or is_text(right):
         return "Cast one of them with .cast('float64') or .cast('string')."
     if t.is_decimal(left) or t.is_decimal(right):
