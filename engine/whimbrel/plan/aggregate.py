@@ -172,6 +172,11 @@ class Aggregate(Reduced, ABC):
     counter: ClassVar[type[Aggregate]]
     """The aggregate that counts values; its own file sets it."""
 
+    @property
+    def reads_floats(self) -> bool:
+        """Whether it makes floats of all numbers: unsigned integers of 64 bits come as such."""
+        return False
+
     @abstractmethod
     def result_type(self, input_type: pa.DataType | None) -> pa.DataType:
         """Type of the value.

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen, numpy_type
 from whimbrel.errors import KernelError
-from whimbrel.expr import MAX_DIGITS, Call, Expr, evaluate, predicate, type_of
+from whimbrel.expr import MAX_DIGITS, Call, Cast, Expr, evaluate, predicate, type_of
 from whimbrel.plan.aggregate import Aggregate, AggregateFunctions, AggregatePhase
 from whimbrel.plan.aggregate_source import shows_states
 
@@ -52,9 +52,15 @@ class TypedAggregate:
         input_type = None if aggregate.expr is None else type_of(aggregate.expr, schema, where=aggregate.show())
         self.type = aggregate.result_type(input_type)
         self.steps = steps
-        self.unsigned = input_type == pa.uint64()  # what is computed is int64: values may be above its largest
+        # what is computed is int64: values may be above its largest
+        self.unsigned = input_type == pa.uint64() and not aggregate.reads_floats
         fields = [np.asarray(value).dtype for value in steps.init]
         self.inputs, types = inputs_of(aggregate.expr, input_type)
+        if aggregate.reads_floats:
+            wide = [type_ == pa.uint64() for type_ in types]
+            self.inputs = [Cast(expr, pa.float64()) if is_wide else expr
+                           for expr, is_wide in zip(self.inputs, wide, strict=True)]
+            types = [pa.float64() if is_wide else type_ for type_, is_wide in zip(types, wide, strict=True)]
         if part is AggregatePhase.MERGED:
             self.value_dtypes = fields
         elif steps.columns is not None:
@@ -103,7 +109,7 @@ class TypedAggregate:
     def _wide(self, values: Array, dtype: np.dtype[Any]) -> Array:
         if self.unsigned and (self.aggregate.chooses or self.aggregate.takes_turned):
             return (values ^ _SIGN).view(np.int64)
-        if self.unsigned and values.size and values.max() > 2**63 - 1:
+        if values.dtype == np.uint64 and values.size and values.max() > 2**63 - 1:
             raise KernelError("The aggregate cannot use a value above the largest int64.", where=self.aggregate.show(),
                               hint="Use sum(..., widen=True), which is exact." if self.aggregate.name == "sum" else
                               "Cast the column to float64 first.")

@@ -49,6 +49,17 @@ def test_a_mean_far_from_zero_costs_no_digits() -> None:
     assert found(x, y)["cov"] == float(cov)
 
 
+def test_unsigned_integers_above_int64_are_numbers_and_those_that_integers_cannot_hold_are_refused() -> None:
+    x, y = pa.array([2**64 - 1, 2**64 - 2048, 2**63, 5, None], pa.uint64()), pa.array([1, 2, 3, 5, 6], pa.uint64())
+    as_floats = found(x.cast(pa.float64(), safe=False), y.cast(pa.float64()))
+    assert found(x, y) == as_floats
+    assert as_floats["corr"] == pytest.approx(np.corrcoef(np.asarray(x[:4], float), [1, 2, 3, 5])[0, 1])
+    added = wb.aggregate(init=0, accumulate=lambda s, a, b: s + a + b, result=lambda s: s, name="added")
+    log = wb.from_arrow({"at": list(range(5)), "x": x, "y": y}, time="at").tumbling_window(10)
+    with pytest.raises(wb.WhimbrelError, match="above the largest int64"):
+        log.aggregate(s=added(col.y, col.x)).collect()
+
+
 def shape(x: Any) -> tuple[float, float]:
     """Skewness and excess kurtosis, by exact fractions."""
     exact = [Fraction(value) for value in x]

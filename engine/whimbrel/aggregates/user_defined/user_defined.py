@@ -126,6 +126,10 @@ class UserAggregate(Aggregate):
         return said
 
     @property
+    def reads_floats(self) -> bool:
+        return self.functions.of_numbers
+
+    @property
     def _inputs(self) -> tuple[Expr, ...]:
         expr = self.expr
         assert expr is not None
@@ -142,6 +146,8 @@ class UserAggregate(Aggregate):
         if wrong is not None:
             raise ExpressionError(f"{user.name} needs numbers, bools or decimals, got {wrong}.", where=self.show(),
                                   hint="Cast the values to a number type first.")
+        if self.reads_floats:
+            types = tuple(pa.float64() if pa.types.is_uint64(each) else each for each in types)
         now = tuple(captured(each) for each in user.roles)
         try:
             return _understood(user, types, self.show(), now)
