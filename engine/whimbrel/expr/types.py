@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.batch import Schema, SegmentType, logical_type
+from whimbrel.batch import Schema, logical_type
 from whimbrel.clock import TickUnit, duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.clock.duration import exact_nanoseconds, shown
@@ -19,6 +19,7 @@ from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal
 from whimbrel.expr.function_table import FUNCTION_TABLE
 from whimbrel.expr.infer_return_type import row_function_type
 from whimbrel.expr.literals import finer, integer_limits, literal_type, literal_type_for, physical
+from whimbrel.expr.mismatch_hint import mismatch_hint
 from whimbrel.expr.nodes import (
     Binary,
     Call,
@@ -186,31 +187,12 @@ def common_type(expr: Expr, left: Operand, right: Operand, *, compared: bool = F
         return type_
     symbol = f"{expr.op!r}" if isinstance(expr, Binary) else "These values"
     raise ExpressionError(f"{symbol} cannot take {left_type} and {right_type}.", where=expr.show(),
-                          hint=_mismatch_hint(left_type, right_type))
+                          hint=mismatch_hint(left_type, right_type))
 
 
 def meets_date(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether one of two types is a time, and the other one a date."""
     return bool((t.is_timestamp(left) and t.is_date(right)) or (t.is_date(left) and t.is_timestamp(right)))
-
-
-def _mismatch_hint(left: pa.DataType, right: pa.DataType) -> str:
-    segments = [type_ for type_ in (left, right) if isinstance(type_, SegmentType)]
-    if len(segments) == 2 and segments[0].timing != segments[1].timing:
-        return "Bring the signals to one rate with resample(), and compute with samples before rewindow()."
-    if segments:
-        return "Compute with samples before rewindow(), or with wb.array_function."
-    if t.is_boolean(left) or t.is_boolean(right):
-        return "Use .cast('int64') to count true as 1."
-    if is_bytes(left) or is_bytes(right):
-        return "Compare bytes with bytes, such as b'a', or make texts of them: .cast('string')."
-    if is_text(left) or is_text(right):
-        return "Cast one of them with .cast('float64') or .cast('string')."
-    if t.is_decimal(left) or t.is_decimal(right):
-        return "Combine decimals with decimals, integers or floats: .cast('decimal(38, 2)')."
-    if t.is_date(left) or t.is_date(right):
-        return "Make times of dates: .cast('timestamp[s]')."
-    return "Cast one of them to the type of the other."
 
 
 def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataType, pa.DataType, pa.DataType]:
@@ -240,7 +222,7 @@ def binary_types(expr: Binary, left: Operand, right: Operand) -> tuple[pa.DataTy
     if op == "-" and t.is_date(common):  # the time between their midnights
         return pa.timestamp("s"), pa.timestamp("s"), pa.duration("s")
     require(expr, is_number(common) or t.is_null(common), f"{op!r} needs numbers", left_type, right_type,
-            hint=_mismatch_hint(left_type, right_type))
+            hint=mismatch_hint(left_type, right_type))
     if not t.is_integer(common):
         number = FLOAT if t.is_null(common) else common
         return number, number, number
