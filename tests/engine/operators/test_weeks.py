@@ -131,7 +131,9 @@ def test_no_time_is_rounded_to_the_year_10000(step: str) -> None:
 
 
 def test_a_window_that_the_calendar_or_unit_cuts_is_refused_and_a_weekday_has_its_plural() -> None:
+    late = log([datetime(9999, 12, 1)])
     for query in (log([datetime(1, 5, 1)]).tumbling_window("2y"), log([datetime(9999, 5, 1)]).tumbling_window("7y"),
+                  late.hopping_window("1q", "1mo"), late.hopping_window("1y", "1d"), late.hopping_window("2mo", "1mo"),
                   log([datetime(2262, 2, 1)], "ns").tumbling_window("1y")):
         with pytest.raises(wb.WhimbrelError, match="must stay within years 1 to 9999") as error:
             query.aggregate(n=wb.count()).collect()

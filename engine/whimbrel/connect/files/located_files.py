@@ -81,9 +81,9 @@ def located_files(path: FilePath | Iterable[FilePath], *, where: str, endings: S
     except SourceError:
         if not isinstance(path, (str, os.PathLike)):
             raise
-        for folder in _folders_without_files(Path(path).expanduser(), endings):
-            if (schema := written_schema(folder, endings)) is not None:
-                return LocatedFiles([], None, folder.name, schema)
+        for empty in _folders_without_files(Path(path).expanduser(), endings):
+            if (schema := written_schema(empty, endings)) is not None:
+                return LocatedFiles([], None, empty.name, schema)
         raise
     return LocatedFiles(local, directory_of(path), name_of(path, local))
 

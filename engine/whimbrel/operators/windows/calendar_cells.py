@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.clock.calendar_grid import CalendarWindows
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.operators.windows.calendar_window import CalendarWindow, numbered
+from whimbrel.operators.windows.calendar_window import CalendarWindow, numbered, outside
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Operator, Properties, WindowGrid
 
@@ -183,6 +183,8 @@ class CalendarTimesKernel(Stateless):
             return batch
         ends = self.windows.ends(batch.sync) if self.lasting else batch.other
         start, end = self.windows.times(batch.sync), self.windows.times(ends)
+        if self.lasting and (beyond := end > self.windows.grid.range[1] + 1).any():
+            raise outside(int(start[beyond][0]), self.windows, CalendarWindow(windows=self.windows).show())
         rows = batch.having(sync=start, ends=end, began=None)
         if batch.ids is None and bool(np.any(start == end)):
             return rows.take(np.flatnonzero(start != end))

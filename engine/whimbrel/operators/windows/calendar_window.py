@@ -156,7 +156,7 @@ def numbered(windows: CalendarWindows, batch: Batch, late: int, where: str) -> T
     grid = windows.grid
     first_tick, last_tick = grid.range
     if low < first_tick or high > last_tick:
-        raise _outside(low if low < first_tick else high, windows, where)
+        raise outside(low if low < first_tick else high, windows, where)
     first, bounds = grid.around(low, high)
     if in_order and len(bounds) * _FEW_ROWS < len(times):
         starts = np.append(times.searchsorted(bounds), len(times))
@@ -171,13 +171,14 @@ def numbered(windows: CalendarWindows, batch: Batch, late: int, where: str) -> T
         cells = np.where(bounds[at] == times, cells, first + later[at])
     lowest, highest = int(cells.min()), int(cells.max())
     if grid.bound(lowest) < first_tick:
-        raise _outside(low, windows, where)
+        raise outside(low, windows, where)
     if grid.bound(int(windows.ends(np.array([highest]))[0])) > last_tick + 1:
-        raise _outside(high, windows, where)
+        raise outside(high, windows, where)
     return cells
 
 
-def _outside(tick: int, windows: CalendarWindows, where: str) -> KernelError:
+def outside(tick: int, windows: CalendarWindows, where: str) -> KernelError:
+    """The error for a row whose window the calendar cuts."""
     return KernelError(f"A calendar window must stay within years 1 to 9999 and the time unit, got a row at "
                        f"{format_instant(tick, windows.grid.unit, None)}.", where=where,
                        hint="Remove such rows first with where(...).")
