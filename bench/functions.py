@@ -7,9 +7,9 @@ thread. A table has one row for each function, the worst first. It has two ratio
 batches as the engine cuts them, and of a whole query. A query also makes the columns of start and end.
 
 These stay below 0.8 of the best peer. ``field``, ``is_null`` and ``fill_null`` without nulls take microseconds for each
-batch, where a peer shares the whole column at once. ``is_nan`` and ``nullif`` make a byte for each row, which is packed
-into bits at the end. Parts of the clock and ``dt.round`` take several passes of NumPy, of which the first finds the
-range of the times. Logarithms are those of the C library, one call for each row. Patterns are those of RE2.
+batch, where a peer shares the whole column at once. ``list.length`` widens the int32 with which a peer answers, and
+``list.get`` finds its places in several passes of NumPy. ``is_nan`` and ``nullif`` make a byte for each row, which is
+packed into bits at the end. Patterns are those of RE2.
 """
 
 from __future__ import annotations
