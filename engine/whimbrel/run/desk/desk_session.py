@@ -206,10 +206,10 @@ class DeskSession:
         That of a restored one stays until the desk begins, since its readers may be added again.
         """
         query.answer.end()
-        query.last_shed = self.shed(query)
         if state == "finished" and query.shared is not None:  # its result is made when somebody asks
             query.status = state
             return
+        query.last_shed = self.shed(query)
         if state == "finished":
             query.last = query.answer.snapshot([])
         else:

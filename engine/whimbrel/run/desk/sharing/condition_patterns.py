@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.expr import Expr, parts_of, predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
-from whimbrel.run.desk.sharing.value_classes import Classes, classes_of
+from whimbrel.run.desk.sharing.value_classes import Classes, classes_of, rows_of_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -57,7 +57,7 @@ class ConditionPatterns:
         self._table = np.zeros((16, len(self._all)), np.uint8)
         self._only = conditions[0] if len(conditions) == 1 else None
         if self._only is not None:
-            self._number(self._all)
+            self._number(self._all[None])
 
     def __len__(self) -> int:
         """How many patterns have occurred."""
@@ -100,12 +100,15 @@ class ConditionPatterns:
             left = pair >> 32
         for classes, factor, size in self._direct:
             met &= classes.truth(left // factor % size)
-        for code, row in zip(codes.tolist(), met, strict=True):
-            self._pattern_of[code] = self._number(row) if row.any() else -1
+        some = met.any(axis=1)
+        self._pattern_of[codes[~some]] = -1
+        self._pattern_of[codes[some]] = self._number(met[some])
 
-    def _number(self, met: Array) -> int:
-        number = self._numbers.setdefault(met.tobytes(), len(self._numbers))
-        if number == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        self._table[number] = met
-        return number
+    def _number(self, met: Array) -> list[int]:
+        """The number of each row of bits."""
+        numbers = [self._numbers.setdefault(row, len(self._numbers)) for row in rows_of_bytes(met)]
+        if len(self) > len(self._table):
+            more = np.zeros((max(len(self), 2 * len(self._table)) - len(self._table), met.shape[1]), np.uint8)
+            self._table = np.concatenate([self._table, more])
+        self._table[numbers] = met
+        return numbers

@@ -18,7 +18,7 @@ from whimbrel.kernels import Kernel
 from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Operator, Properties, structure
 from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
-from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, joined, tables_of
+from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, distinct_keys, joined, tables_of
 
 _NONE_JOINED: tuple[tuple[int, int], Sequence[GroupsPart]] = (0, 0), ()
 
@@ -226,7 +226,7 @@ class SharedAggregateKernel(Kernel):
     def _regroup(self, start: int) -> None:
         """Begin with one table of groups, unless these sets of keys have shown to have few rows in each group."""
         self.flush()
-        self._sets_of_keys = frozenset(member.key_keys for member in self.members)
+        self._sets_of_keys = frozenset(member.key_keys for member in distinct_keys(self.members))
         self.groups = tables_of(self.members, self._by_cell, self._needed, self._rows, start,
                                 apart=self._apart == self._sets_of_keys)
         self._stale = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -142,10 +142,9 @@ class SharedGroups:
         found = {}
         for member in members:
             what, condition = member.condition_at(start, rows)
-            if what not in numbers:
-                numbers[what] = len(distinct)
+            number = found[id(member)] = numbers.setdefault(what, len(distinct))
+            if number == len(distinct):
                 distinct.append(condition)
-            found[id(member)] = numbers[what]
         self.conditions = found
         self.patterns = ConditionPatterns(distinct, rows)
         self.span = FIRST_SPAN
@@ -220,12 +219,19 @@ def tables_of(members: Sequence[Asks], states: GroupAggregate, needed: Schema, r
     -----
     Source: Zhang, Koudas, Ooi and Srivastava, Multiple aggregations over data streams (SIGMOD 2005): a phantom.
     """
-    by_keys: dict[Any, list[Asks]] = {}
-    for member in members:
-        by_keys.setdefault(member.key_keys if apart else None, []).append(member)
-
     def made(of: Sequence[Asks]) -> SharedGroups:
-        keys = {same: key for member in of for same, key in zip(member.key_keys, member.keys, strict=True)}
+        keys = {same: key for member in distinct_keys(of)
+                for same, key in zip(member.key_keys, member.keys, strict=True)}
         return SharedGroups(keys, of, states, needed, rows, start)
 
+    if not apart:
+        return [made(members)]
+    by_keys: dict[Any, list[Asks]] = {}
+    for member in members:
+        by_keys.setdefault(member.key_keys, []).append(member)
     return [made(of) for of in by_keys.values()]
+
+
+def distinct_keys(members: Sequence[Asks]) -> Collection[Asks]:
+    """One member for each set of keys, or few: those of one desk have the same object for equal keys."""
+    return {id(member.key_keys): member for member in members}.values()

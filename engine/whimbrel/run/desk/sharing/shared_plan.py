@@ -55,6 +55,7 @@ class SharedPlans:
     def __init__(self) -> None:
         self._sources: dict[Hashable, Node] = {}
         self._nodes = SharedNodes()
+        self._keys: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
 
     def split(self, plan: Node) -> SharedPlan | None:
         """The plan of a query over named rows in two parts; None if the query has nothing to share.
@@ -112,6 +113,7 @@ class SharedPlans:
             optimized = rest.once("in order", lambda: Node(Coalesce(), optimized.inputs))
         keys = tuple(expr for _, expr in aggregate.keys)
         condition_key, key_keys = structure(aggregate.condition), tuple(map(structure, keys))
+        key_keys = self._keys.setdefault(key_keys, key_keys)
         same = (rows.op.name, structure(keyless), key_keys, condition_key, object() if has_parameters else id(rest))
         return SharedPlan(rows.op, keyless, keys, aggregate.condition, condition_key, key_keys,
                           parameters_in(aggregate.condition), optimized, same)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,8 @@ from whimbrel.plan import structure
 Array = np.ndarray[Any, Any]
 Conjuncts = Mapping[int, Sequence[Expr]]
 """By the number of a condition: the parts of it that must all be true."""
+_Kind = Literal["integer", "float", "text"]
+Kinds = Mapping[str, _Kind]
 
 _direct = Compiled(primitive.direct_classes)
 _searched = Compiled(primitive.searched_classes)
@@ -31,30 +33,47 @@ _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 def column_of(part: Expr, schema: Schema) -> str | None:
     """The column of which a condition is answered by a search among constants; None if it is no such condition."""
+    return _column_of(part, kinds_of(schema))
+
+
+def kinds_of(schema: Schema) -> Kinds:
+    """The kind of the constants that each column may be compared with."""
+    return {field.name: kind for field in schema if (kind := _kind(field.type)) is not None}
+
+
+def _kind(type_: pa.DataType) -> _Kind | None:
+    if pa.types.is_string(type_):
+        return "text"
+    if pa.types.is_integer(type_) and type_ != pa.uint64():
+        return "integer"
+    return "float" if type_ == pa.float64() else None
+
+
+def _column_of(part: Expr, kinds: Kinds) -> str | None:
     if isinstance(part, Binary) and isinstance(part.left, Col) and isinstance(part.right, Lit):  # so are almost all
         name = part.left.name
-        return name if _compares(part.op, part.right.value, schema.type_of(name)) else None
+        return name if _compares(part.op, part.right.value, kinds.get(name)) else None
     names = columns_of(part)
     if len(names) != 1:
         return None
     name, = names
-    return name if _suits(part, name, schema.type_of(name)) else None
+    return name if _suits(part, name, kinds.get(name)) else None
 
 
-def _suits(part: Expr, name: str, type_: pa.DataType) -> bool:
+def _suits(part: Expr, name: str, kind: _Kind | None) -> bool:
     if isinstance(part, Binary) and part.op in ("&", "|"):
-        return _suits(part.left, name, type_) and _suits(part.right, name, type_)
+        return _suits(part.left, name, kind) and _suits(part.right, name, kind)
     if isinstance(part, Call):
         if part.function == "between":
-            return isinstance(part.args[0], Col) and all(_constant(each, type_) for each in part.args[1:])
+            return isinstance(part.args[0], Col) and all(_constant(each, kind) for each in part.args[1:])
         return (part.function == "is_in" and isinstance(part.args[0], Col) and bool(part.options)
-                and all(_fits(value, type_) for value in part.options))
+                and all(_fits(value, kind) for value in part.options))
     comparison = _comparison(part)
-    return comparison is not None and _compares(*comparison, type_)
+    return comparison is not None and _compares(*comparison, kind)
 
 
-def _compares(op: str, value: Any, type_: pa.DataType) -> bool:
-    return op in _FLIPPED and _fits(value, type_) and (op in ("==", "!=") or not pa.types.is_string(type_))
+def _compares(op: str, value: Any, kind: _Kind | None) -> bool:
+    return op in _FLIPPED and _fits(value, kind) and (kind != "text" or op in ("==", "!="))
 
 
 def _comparison(part: Expr) -> tuple[str, Any] | None:
@@ -68,21 +87,17 @@ def _comparison(part: Expr) -> tuple[str, Any] | None:
     return None
 
 
-def _constant(part: Expr, type_: pa.DataType) -> bool:
-    return isinstance(part, Lit) and not pa.types.is_string(type_) and _fits(part.value, type_)
+def _constant(part: Expr, kind: _Kind | None) -> bool:
+    return isinstance(part, Lit) and kind != "text" and _fits(part.value, kind)
 
 
-def _fits(value: Any, type_: pa.DataType) -> bool:
-    """Whether a constant of this type is compared as it is."""
-    if isinstance(value, str):
-        return bool(pa.types.is_string(type_))
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    if pa.types.is_integer(type_):
-        return type_ != pa.uint64() and isinstance(value, int) and -(2**63) <= value < 2**63
-    if type_ != pa.float64():
-        return False
-    return value == value and (isinstance(value, float) or abs(value) <= _EXACT_FLOAT)  # noqa: PLR0124 - NaN
+def _fits(value: Any, kind: _Kind | None) -> bool:
+    """Whether a constant is compared with such a column as it is."""
+    if type(value) is int:
+        return (kind == "integer" and -(2**63) <= value < 2**63) or (kind == "float" and abs(value) <= _EXACT_FLOAT)
+    if isinstance(value, float):
+        return kind == "float" and value == value  # noqa: PLR0124 - NaN
+    return kind == "text" and isinstance(value, str)
 
 
 def _constants(part: Expr) -> Iterable[Any]:
@@ -150,15 +165,18 @@ class ColumnClasses(Classes):
         truth[-1, list(parts)] = False
         for op in {op for op, _ in alone.values()}:
             mine = [condition for condition, (each, _) in alone.items() if each == op]
-            at = np.array([self._of_constant[alone[condition][1]] for condition in mine])
-            adjacent = mine[-1] - mine[0] + 1 == len(mine)  # columns of a slice are written faster
-            which = slice(mine[0], mine[-1] + 1) if adjacent else mine
-            truth[:-1, which] = self._places_of(op, at, np.arange(places)[:, None])
+            short = np.min_scalar_type(places)  # is compared faster
+            at = np.array([self._of_constant[alone[condition][1]] for condition in mine], short)
+            column = np.arange(places, dtype=short)[:, None]
+            if mine[-1] - mine[0] + 1 == len(mine):
+                self._places_of(op, at, column, out=truth[:-1, mine[0] : mine[-1] + 1])
+            else:
+                truth[:-1, mine] = self._places_of(op, at, column)
         packed = np.packbits(truth, axis=1, bitorder="little")
-        rows = packed.view(np.dtype((np.void, packed.shape[1])))[:, 0]
-        _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-        self._truth = packed[first]
-        self.size = len(first)
+        class_of: dict[bytes, int] = {}
+        inverse = np.array([class_of.setdefault(row, len(class_of)) for row in rows_of_bytes(packed)])
+        self._truth = np.frombuffer(b"".join(class_of), np.uint8).reshape(len(class_of), -1)
+        self.size = len(class_of)
         self._null_class = int(inverse[-1])
         self._classes = frozen(inverse[:-1].astype(np.int64))
         self._first: int | None = None
@@ -186,9 +204,9 @@ class ColumnClasses(Classes):
         assert comparison is not None
         return self._places_of(comparison[0], self._of_constant[comparison[1]], np.arange(places))
 
-    def _places_of(self, op: str, at: int | Array, places: Array) -> Array:
+    def _places_of(self, op: str, at: int | Array, places: Array, out: Array | None = None) -> Array:
         """In which places comparisons with the constants at such places are true."""
-        found: Array = _COMPARE[op](places, at)
+        found: Array = _COMPARE[op](places, at, out=out)
         if not self._text:
             found[-1] = self._of_nan(op)
         return found
@@ -261,13 +279,20 @@ class OtherClasses(Classes):
         return found
 
 
+def rows_of_bytes(table: Array) -> Iterator[bytes]:
+    """The rows of a table of bytes, which are compared faster than arrays."""
+    whole, width = table.tobytes(), table.shape[1]
+    return (whole[at : at + width] for at in range(0, len(whole), width))
+
+
 def classes_of(conditions: Sequence[Sequence[Expr]], schema: Schema) -> list[Classes]:
     """What classifies rows for conditions, of which each is given as the parts that must all be true."""
     by_column: dict[str, dict[int, list[Expr]]] = {}
     others: dict[Any, tuple[Expr, list[int]]] = {}
+    kinds = kinds_of(schema)
     for number, parts in enumerate(conditions):
         for part in parts:
-            name = column_of(part, schema)
+            name = _column_of(part, kinds)
             if name is None:
                 others.setdefault(structure(part), (part, []))[1].append(number)
             else:
