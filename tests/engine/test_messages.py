@@ -23,7 +23,7 @@ from whimbrel.errors import (
 )
 
 MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str]] = {
-    # Times, lifetimes and edges (SEMANTICS 2).
+    # Times, lifetimes and edges (docs/semantics.md).
     "an interval of no length": (lambda: at([3], [3]).collect(),
         SourceError, "Row 0 must end after it starts, but 'at' is 3 and 'until' is 3.", "from_arrow(..., time='at')"),
     "an end before its start": (lambda: at([1, 5], [4, 2]).collect(),
@@ -50,7 +50,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         SchemaError, "end='until' is timestamp[s], but time='at' is int64.", "from_arrow(..., time='at')"),
     "a punctuation that is no bool": (lambda: wb.from_edges(mistaken.LOG, sync="at", other="n", punctuation="price"),
         SchemaError, "The punctuation column must be bool, but 'price' is double.", "from_edges(..., sync='at')"),
-    # Disorder (SEMANTICS 3).
+    # Disorder (docs/semantics.md).
     "a late row": (lambda: at([5, 1]).collect(),
         DisorderError, "Row 1 of log is late, with a lateness of 4: 1 arrived after 5, with rows in time order.",
         'time="at"'),

@@ -20,7 +20,7 @@ Key = tuple[int | str | None, ...]
 
 
 class EdgeIngress(Ingress):
-    """Applies late policies to edges, then joins ends to starts of equal payload, first in first out (SEMANTICS 3).
+    """Applies late policies to edges, then joins ends to starts of equal payload, first in first out.
 
     A late start edge that is moved or dropped is stored until its end edge arrives. The end edge then gets the new
     start, or is dropped too. A row with ``other == sync`` is a punctuation: no row before that time follows.

@@ -22,7 +22,7 @@ from whimbrel.plan import OrderingSpec, Source
 
 
 class Ingress(SorterSizes, AdvancesWhenIdle):
-    """Applies a source's reorder latency L and late policy (SEMANTICS 3).
+    """Applies a source's reorder latency L and late policy.
 
     With hw the largest time seen, current = max(current, hw - L); a row is late if its time is before current. Whether
     it is depends on the rows before it alone, never on how rows are cut into batches.

@@ -145,7 +145,7 @@ AggregateSteps = AggregateFunctions | Multiset | Sketch | Frequencies | Objects
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Aggregate(Reduced, ABC):
-    """A value over a set of rows, computed one row at a time (SEMANTICS 5; Trill, VLDB 2015, section 3.3).
+    """A value over a set of rows, computed one row at a time (Trill, VLDB 2015, section 3.3).
 
     Aggregates can be combined as columns can: ``count().where(col.late) / count()``.
 

@@ -26,7 +26,7 @@ _FEWEST_BETWEEN_CUTS = 4
 
 @dataclass(frozen=True, slots=True)
 class OrderingSpec:
-    """What a source promises about order (SEMANTICS 3).
+    """What a source promises about order.
 
     Parameters
     ----------

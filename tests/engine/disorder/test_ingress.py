@@ -41,7 +41,7 @@ def ingress(
 
 
 def reference(times: Sequence[int], latency: int, late: str, duration: int) -> tuple[Facts, int, int]:
-    """SEMANTICS 3, a row at a time."""
+    """The late policies of docs/semantics.md, a row at a time."""
     current = high = -(10**18)
     kept, dropped, adjusted = [], 0, 0
     for time in times:

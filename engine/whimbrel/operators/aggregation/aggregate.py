@@ -119,7 +119,7 @@ class GroupAggregate(Operator):
     Notes
     -----
     Shapes: at most two rows out per row in. State: with a grid one value per group, otherwise every active event.
-    Source: Barnett et al., Trill (VLDB 2015), section 3; snapshots as in SEMANTICS 5.
+    Source: Barnett et al., Trill (VLDB 2015), section 3; snapshots as in docs/semantics.md, aggregates.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class Fill(Operator):
     The result needs look-ahead with either label: whether an empty window is shown depends on later rows.
     Shapes: a row for each group and window. State: one entry for each group that was ever seen; with `previous` its
     last row.
-    Source: gap filling on the window grid, SEMANTICS 5.
+    Source: gap filling on the window grid, docs/semantics.md, aggregates.
 
     Examples
     --------

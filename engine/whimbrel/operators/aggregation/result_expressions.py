@@ -85,7 +85,8 @@ class Results(Operator):
 
     Notes
     -----
-    Shapes: as many rows out as in. State: none. Source: the result expressions of SEMANTICS 4 and 5.
+    Shapes: as many rows out as in. State: none.
+    Source: the result expressions of docs/semantics.md, windows and aggregates.
 
     Examples
     --------

@@ -46,7 +46,8 @@ class Changelog(Operator):
     Inputs: the rows of the earlier band and those of the later one. With the later one alone, each row is an insert.
     Columns: those of the result, band, change ("insert", "unchanged", "update" or "delete") and, for each column that
     is not a key, its value before.
-    State: rows of the earlier band at or after the watermark of the later one. Source: SEMANTICS 8.
+    State: rows of the earlier band at or after the watermark of the later one.
+    Source: docs/semantics.md, order and late events.
 
     Examples
     --------

@@ -28,7 +28,7 @@ class Ingest(Operator):
     Notes
     -----
     Shapes: late rows are dropped, moved, or an error. State: rows that may still be overtaken.
-    Source: SEMANTICS 3.
+    Source: docs/semantics.md, order and late events.
 
     Examples
     --------

@@ -40,7 +40,7 @@ class LateRows(Operator):
     Columns: those of the source, ``late_by`` and ``adjusted``. The first is the time from the row to the newest row, or
     to the watermark if that is later. The second is true if the row is in the stream with a later start, and false if
     it was dropped. Shapes: late rows only.
-    State: the times seen. Source: SEMANTICS 3.
+    State: the times seen. Source: docs/semantics.md, order and late events.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class CalendarCells(Operator):
 
     Notes
     -----
-    Shapes: one row out per row in. State: none. Source: SEMANTICS 4.
+    Shapes: one row out per row in. State: none. Source: docs/semantics.md, windows.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class CalendarTimes(Operator):
     Notes
     -----
     A row of an empty cell, such as a day that the zone skipped, is left out. Shapes: at most one row out per row in.
-    State: none. Source: SEMANTICS 4.
+    State: none. Source: docs/semantics.md, windows.
 
     Examples
     --------

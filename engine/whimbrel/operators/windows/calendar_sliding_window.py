@@ -35,7 +35,7 @@ class CalendarSlidingWindow(Operator):
 
     Notes
     -----
-    The input duration is ignored. Shapes: one row out per row in. State: none. Source: SEMANTICS 4.
+    The input duration is ignored. Shapes: one row out per row in. State: none. Source: docs/semantics.md, windows.
 
     Examples
     --------

@@ -50,7 +50,7 @@ class CalendarWindow(Operator):
     Notes
     -----
     The input duration is ignored. Shapes: one row out per row in. State: none.
-    Source: SEMANTICS 4, with the instants of the IANA time zone database.
+    Source: docs/semantics.md, windows, with the instants of the IANA time zone database.
 
     Examples
     --------

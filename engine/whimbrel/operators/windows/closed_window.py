@@ -70,8 +70,8 @@ class ClosedWindow(Operator):
     Notes
     -----
     The input duration is ignored. With "both" an event on a border lasts for the windows on both of its sides, and an
-    aggregate cuts its results into windows. Shapes: at most one row out per row in. State: none. Source: SEMANTICS 4;
-    the words are those of Polars and pandas.
+    aggregate cuts its results into windows. Shapes: at most one row out per row in. State: none.
+    Source: docs/semantics.md, windows; the words are those of Polars and pandas.
 
     Examples
     --------

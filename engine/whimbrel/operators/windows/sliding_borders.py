@@ -32,7 +32,8 @@ class SlidingBorders(Operator):
 
     Notes
     -----
-    Shapes: at most one row out per row in. State: none. Source: SEMANTICS 4; the words are those of pandas.
+    Shapes: at most one row out per row in. State: none.
+    Source: docs/semantics.md, windows; the words are those of pandas.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class WholeWindow(Operator):
     Notes
     -----
     The input duration is ignored. Shapes: one row out per row in. State: the time of the first event.
-    Source: SEMANTICS 4.
+    Source: docs/semantics.md, windows.
 
     Examples
     --------

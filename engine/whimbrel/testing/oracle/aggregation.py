@@ -1,4 +1,4 @@
-"""Snapshots, groups and the built-in aggregates (SEMANTICS 5)."""
+"""Snapshots, groups and the built-in aggregates (docs/semantics.md, aggregates)."""
 
 from __future__ import annotations
 

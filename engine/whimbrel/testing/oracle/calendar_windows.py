@@ -1,4 +1,4 @@
-"""Windows of the calendar (SEMANTICS 4), one event at a time."""
+"""Windows of the calendar (docs/semantics.md, windows), one event at a time."""
 
 from __future__ import annotations
 

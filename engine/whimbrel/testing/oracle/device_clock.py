@@ -1,4 +1,4 @@
-"""Samples on the times of a reference clock (SEMANTICS 10)."""
+"""Samples on the times of a reference clock (docs/semantics.md, windows of samples)."""
 
 from __future__ import annotations
 

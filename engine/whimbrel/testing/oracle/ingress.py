@@ -1,4 +1,4 @@
-"""Late policies of a source (SEMANTICS 3)."""
+"""Late policies of a source (docs/semantics.md, order and late events)."""
 
 from __future__ import annotations
 

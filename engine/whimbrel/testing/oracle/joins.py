@@ -1,4 +1,4 @@
-"""Operators over two streams (SEMANTICS 6)."""
+"""Operators over two streams (docs/semantics.md, join)."""
 
 from __future__ import annotations
 

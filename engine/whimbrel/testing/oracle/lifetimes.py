@@ -1,4 +1,4 @@
-"""Windows and other rewrites of lifetimes (SEMANTICS 4)."""
+"""Windows and other rewrites of lifetimes (docs/semantics.md, windows)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns over the events of a key (SEMANTICS 7)."""
+"""Patterns over the events of a key (docs/semantics.md, patterns)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results, their windows, and rows for empty windows (SEMANTICS 4, 5)."""
+"""Results, their windows, and rows for empty windows (docs/semantics.md, windows and aggregates)."""
 
 from __future__ import annotations
 

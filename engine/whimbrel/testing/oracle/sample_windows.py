@@ -1,4 +1,4 @@
-"""Windows of samples and ranges of signals (SEMANTICS 10)."""
+"""Windows of samples and ranges of signals (docs/semantics.md, windows of samples)."""
 
 from __future__ import annotations
 
