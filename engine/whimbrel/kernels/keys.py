@@ -18,6 +18,8 @@ Array = np.ndarray[Any, Any]
 
 _lookup = Compiled(primitive.lookup)
 _refill = Compiled(primitive.refill)
+_FEW_KEYS = 65_536
+"""So many keys take so little memory that none is removed."""
 _SKIP_NONE = np.empty(0, np.bool_)
 _SKIP_NONE.flags.writeable = False
 
@@ -174,6 +176,7 @@ class KeyTable:
     def __init__(self, types: Sequence[pa.DataType]) -> None:
         self.columns = [ColumnKeys(type_) for type_ in types]
         self.pairs = [IntegerKeys() for _ in self.columns[1:]]
+        self.limit = _FEW_KEYS
 
     def __len__(self) -> int:
         """How many ids are given; ids are 0 ... len - 1."""
@@ -181,9 +184,27 @@ class KeyTable:
             return 1
         return len(self.pairs[-1]) if self.pairs else len(self.columns[0])
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether there are so many keys that those of groups that are over should be removed."""
+        return len(self) > self.limit
+
+    def keep_only(self, ids: Array) -> tuple[KeyTable, Array]:
+        """A table with the keys that have these ids, and the id of each there; this table stays, copies share it.
+
+        The new table is crowded when it has twice as many keys: so each key is moved once on average, at most.
+        """
+        table = KeyTable([keys.type for keys in self.columns])
+        numbers = table.ids(self.values(ids), len(ids))
+        table.limit = max(_FEW_KEYS, 2 * len(ids))
+        return table, numbers
+
     def fork(self) -> KeyTable:
         """Itself: a table only grows, so a copy may share it."""
         return self
+
+    def state_parts(self) -> dict[str, Any]:
+        return {"columns": self.columns, "pairs": self.pairs}
 
     def ids(self, columns: Sequence[Column], rows: int, skip: Mask | None = None) -> Array:
         """Dense int32 id of each row; rows to skip get some id that means nothing."""

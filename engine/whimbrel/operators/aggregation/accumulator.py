@@ -53,6 +53,10 @@ class Accumulator(ABC):
         """Grow the state to this many groups."""
 
     @abstractmethod
+    def move_groups(self, old: Array, new: Array, groups: int) -> None:
+        """Give groups other numbers, of so many; all that are not among `old` are as if they never had a row."""
+
+    @abstractmethod
     def grow_slots(self, slots: int) -> None:
         """Grow the state to this many retained rows."""
 

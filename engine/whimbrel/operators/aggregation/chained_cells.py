@@ -11,7 +11,7 @@ import numpy as np
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, renumber
 from whimbrel.kernels.primitives.windows.chained_cells import (
     FREE,
     PANES,
@@ -127,6 +127,24 @@ class ChainedCells:
 
     def grow_groups(self, groups: int, measures: Sequence[Accumulator]) -> None:
         """Nothing: there are cells only for groups with rows."""
+
+    @property
+    def groups_in_use(self) -> Array:
+        """The groups with cells, once each, in order."""
+        return np.unique(self.cell_group[self._cells_in_use])
+
+    def renumber_groups(self, old: Array, new: Array) -> None:
+        """Give groups other numbers."""
+        used = self._cells_in_use
+        self.cell_group[used] = renumber(self.cell_group[used], old, new)
+        self.table[:] = 0
+        _enter(self.table, self.pane, self.cell_group, self.after, int(self.scalars[PANES]), self.heads)
+
+    @property
+    def _cells_in_use(self) -> Array:
+        used = np.ones(int(self.scalars[USED]), np.bool_)
+        used[self.free[: int(self.scalars[FREE])]] = False
+        return np.flatnonzero(used)
 
     def grow_states(self, measures: Sequence[Accumulator]) -> None:
         """Have a state in each aggregate for each cell and latency."""

@@ -118,6 +118,17 @@ class EvenFlushKernel(PaneKernel):
         if self._to_leave:
             self.watermark = min(self.watermark, int(self.leaving[0]) + self.lead)
 
+    def keep_groups(self, old: Array) -> Array:
+        new = super().keep_groups(old)
+        self.other_rows, self.other_touched = np.zeros_like(self.rows), np.zeros_like(self.touched)
+        for measure in self.other_measures:
+            measure.move_groups(new[:0], new[:0], len(self.rows))
+        return new
+
+    def _remove_keys(self) -> None:
+        if not self._to_leave:  # groups that leave need their keys, and all have left when the open pane ends
+            super()._remove_keys()
+
     def _change_roles(self) -> None:
         """The open pane is over, and its groups begin to leave."""
         self._leave(self._to_leave)

@@ -182,6 +182,9 @@ class EvictingKernel(Kernel):
             self.by_number = True
         if not self.by_number:
             return encode_keys(np.asarray(columns[0].values))
+        if self.keys.is_crowded:
+            self._leave(self.table.flush())
+            self.keys, _ = self.keys.keep_only(_NONE)
         return frozen(self.keys.ids(columns, len(batch), batch.absent).astype(np.int64))
 
     def _leave(self, partials: Partials | None) -> None:

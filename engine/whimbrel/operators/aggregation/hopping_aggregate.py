@@ -12,7 +12,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.clock import MIN_TIME, TickUnit, quote_ticks
 from whimbrel.expr import evaluate
 from whimbrel.kernels import PORTION_ROWS, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move
 from whimbrel.kernels.primitives.windows.hopping_windows import FIRST, FULL, NEXT, SCALARS, SHOWN, TURNED, USED
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.finalize import Finish
@@ -146,6 +146,8 @@ class HoppingAggregateKernel(Kernel):
         self.input_watermark = self.shown = MIN_TIME
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
+        if self.keys.is_crowded and not self.todo:
+            self._remove_keys()
         if self.panes is not None:
             return self._take_panes(self.panes.push(batch))
         batch = batch.compact()
@@ -228,7 +230,7 @@ class HoppingAggregateKernel(Kernel):
         while full and capacity > 0:
             with explained_errors(self.measures):
                 row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
-                                    _NO_ROWS if names is None else names, self.seat_of, self.group_of, self.name_of,
+                                    _NO_ROWS if names is None or not self.named else names, self.seat_of, self.group_of, self.name_of,
                                     self.rows_of, self.front, self.free,
                                     self.when, self.seat_at, self.after, *states, *self.state, *self.old, *self.held,
                                     schedule.sync, schedule.group, *values))
@@ -248,6 +250,21 @@ class HoppingAggregateKernel(Kernel):
         shown = self.schedule.group[:rows]
         keys = self.keys.named(copied(shown)) if self.named else self.keys.values(shown, self.storage)
         return Batch(self.out_schema, self.schedule.sync[:rows].copy(), self.grid.hop, (*keys, *columns))
+
+    def _remove_keys(self) -> None:
+        """Keep only the keys of groups that are in the window or in the open pane."""
+        old = np.flatnonzero(self.seat_of >= 0)
+        if self.panes is None:
+            self.own_keys, new = self.own_keys.keep_only(old)
+        else:
+            old = np.union1d(old, self.panes.touched[: int(self.panes.pane[1])])
+            new = self.panes.keep_groups(old)
+        seats = self.seat_of[old]
+        seated = seats >= 0
+        self.group_of[seats[seated]] = new[seated]
+        if not self.named:
+            self.name_of[seats[seated]] = new[seated]
+        self.seat_of = move(self.seat_of, old, new, max(GROUPS_AT_FIRST, 2 * len(old)), -1)
 
     def _grow_seats(self, maximum: int) -> None:
         if maximum <= len(self.front):

@@ -229,6 +229,10 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         """Put rows into their cells, and into the states of those."""
         inputs, groups = self._inputs(batch), _NO_GROUPS
         if self.key_exprs:
+            if self.keys.is_crowded and not self.in_pages:
+                old = self.chains.groups_in_use
+                self.keys, new = self.keys.keep_only(old)
+                self.chains.renumber_groups(old, new)
             groups = frozen(self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch),
                                           batch.absent))
             self._grow_groups(len(self.keys))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type, scaled, unscaled
 from whimbrel.expr import evaluate, predicate, type_of
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move
 from whimbrel.kernels.interpolation import as_float, as_integer, between_floats, between_integers, between_unscaled
 from whimbrel.kernels.primitives.aggregation import multiset_replay, multisets
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
@@ -84,6 +84,13 @@ class MultisetAccumulator(Accumulator):
         if len(self.shown_first):
             for name in ("shown_first", "shown_length", "shown_capacity", "shown_valid"):
                 setattr(self, name, extend(getattr(self, name), groups, 0))
+
+    def move_groups(self, old: Array, new: Array, groups: int) -> None:
+        for name in ("first", "length", "capacity", "tidy"):
+            setattr(self, name, move(getattr(self, name), old, new, groups, 0))
+        if len(self.shown_first):
+            for name in ("shown_first", "shown_length", "shown_capacity", "shown_valid"):
+                setattr(self, name, move(getattr(self, name), old, new, groups, 0))
 
     def grow_slots(self, slots: int) -> None:
         self.held, self.held_valid = extend(self.held, slots, 0), extend(self.held_valid, slots, 0)

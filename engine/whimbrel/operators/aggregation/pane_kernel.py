@@ -14,7 +14,7 @@ from whimbrel.batch import Batch, Column, PreallocatedStorage, Schema, Storage, 
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, Kernel, KeyTable, encode_keys, forced_tier
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move, renumber
 from whimbrel.kernels.primitives.hashing.hash_table import FAR
 from whimbrel.kernels.primitives.windows.panes import CLEAR, EMIT, pane_schedule
 from whimbrel.operators.aggregation.accumulator import Accumulator
@@ -122,6 +122,8 @@ class PaneKernel(Kernel):
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
         """Take in rows, and close the open pane after them if nothing follows."""
         check_reach(batch, self.reach, f"tumbling_window({self.grid.size})", in_order=True)
+        if self.keys.is_crowded and not self.by_number:
+            self._remove_keys()
         with self.errors_of(lambda: batch):
             fused = self._fused(batch)
             if fused is not None:
@@ -310,6 +312,21 @@ class PaneKernel(Kernel):
             self.rows, self.touched = extend(self.rows, groups, 0), extend(self.touched, groups, 0)
             for measure in self.measures:
                 measure.grow_groups(groups)
+
+    def _remove_keys(self) -> None:
+        """Keep only the keys of groups in the open pane: of keys that are always new there is no end."""
+        self._put_away()
+        self.keep_groups(self.touched[: int(self.pane[1])])
+
+    def keep_groups(self, old: Array) -> Array:
+        """Give these groups other numbers, which are returned, and forget the keys of all others."""
+        self.keys, new = self.keys.keep_only(old)
+        groups = max(GROUPS_AT_FIRST, 2 * len(old))
+        self.touched = extend(renumber(self.touched[: int(self.pane[1])], old, new), groups, 0)
+        self.rows = move(self.rows, old, new, groups, 0)
+        for measure in self.measures:
+            measure.move_groups(old, new, groups)
+        return new
 
     def _ensure_output_capacity(self) -> None:
         self._put_away()

@@ -58,6 +58,12 @@ class PythonAccumulator(TypedPythonAggregate, Accumulator):
     def grow_groups(self, groups: int) -> None:
         """Groups have no place of their own."""
 
+    def move_groups(self, old: Array, new: Array, groups: int) -> None:
+        numbers = dict(zip(old.tolist(), new.tolist(), strict=True))
+        self.states = {numbers[group]: state for group, state in self.states.items()}
+        self.shown = {numbers[group]: value for group, value in self.shown.items()}
+        self.stale = {numbers[group] for group in self.stale}
+
     def grow_slots(self, slots: int) -> None:
         """Nor have rows."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from whimbrel.batch import Column, Schema, Storage, frozen
 from whimbrel.kernels import Compiled
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.aggregate_codegen import replay_function, two_stacks
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
@@ -86,10 +86,13 @@ class ScalarAccumulator(TypedAggregate, Accumulator):
             self.stacks = [extend(array, groups, -1) for array in self.stacks]
 
     def move_groups(self, old: Array, new: Array, groups: int) -> None:
-        """Give groups other numbers, of so many; nothing is remembered of rows."""
-        self.state = [_moved(array, old, new, np.full(groups, value))
+        self.state = [move(array, old, new, groups, value)
                       for array, value in zip(self.state, self.steps.init, strict=True)]
-        self.stale = _moved(self.stale, old, new, np.zeros(groups, np.bool_))
+        self.stale = move(self.stale, old, new, groups, False)
+        if len(self.shown_valid):
+            self.shown = [move(array, old, new, groups, 0) for array in self.shown]
+            self.shown_valid = move(self.shown_valid, old, new, groups, False)
+            self.stacks = [move(array, old, new, groups, -1) for array in self.stacks]
 
     def grow_slots(self, slots: int) -> None:
         self.held = [extend(array, slots, 0) for array in self.held]
@@ -139,8 +142,3 @@ class ScalarAccumulator(TypedAggregate, Accumulator):
             if arrays := getattr(self, name):
                 setattr(clone, name, [array.copy() for array in arrays])
         return clone
-
-
-def _moved(array: Array, old: Array, new: Array, into: Array) -> Array:
-    into[new] = array[old]
-    return into

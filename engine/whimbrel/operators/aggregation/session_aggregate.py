@@ -9,12 +9,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, check_reach, frozen
-from whimbrel.clock import INF
+from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import Sorter
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend
-from whimbrel.kernels.primitives.windows.sessions import CELL, DUE, LAST, OLDEST, OPEN, close_sessions, session_schedule
+from whimbrel.kernels.array_growth import extend, renumber
+from whimbrel.kernels.primitives.windows.sessions import (
+    CELL,
+    DUE,
+    IS_OPEN,
+    LAST,
+    OLDEST,
+    OPEN,
+    close_sessions,
+    session_schedule,
+)
 from whimbrel.operators.aggregation.aggregate import GroupAggregate
 from whimbrel.operators.aggregation.operation_log import OperationLog
 from whimbrel.operators.aggregation.scalar_accumulator import GROUPS_AT_FIRST
@@ -117,6 +126,8 @@ class SessionAggregateKernel(Kernel):
         if not len(batch):
             return []
         check_reach(batch, self.timeout + 2 * self.longest, self.where)
+        if self.keys.is_crowded:
+            self._remove_keys()
         groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), None)
         self._grow(len(self.keys))
         skip: Mask = NO_MASK
@@ -163,6 +174,22 @@ class SessionAggregateKernel(Kernel):
         if rows:
             self.done.add(Batch(self.out_schema, schedule.sync[:rows].copy(), schedule.other[:rows].copy(),
                                 tuple(columns)))
+
+    def _remove_keys(self) -> None:
+        """Keep only the keys with an open session, or with one that was cut and may continue."""
+        cells = self.cells.reshape(-1, CELL)[: len(self.keys)]
+        used = cells[:, IS_OPEN] != 0
+        if self.longest:
+            used |= cells[:, LAST] > max(self.watermark, MIN_TIME + self.timeout) - self.timeout
+        old = np.flatnonzero(used)
+        self.keys, new = self.keys.keep_only(old)
+        groups = max(GROUPS_AT_FIRST, 2 * len(old))
+        moved = np.tile(_NEW_CELL, groups)
+        moved.reshape(-1, CELL)[new] = cells[old]
+        self.cells = moved
+        self.groups = extend(renumber(self.groups[: int(self.scalars[OPEN])], old, new), groups, 0)
+        for measure in self.measures:
+            measure.move_groups(old, new, groups)
 
     def _grow(self, groups: int) -> None:
         if groups <= len(self.groups):

@@ -8,6 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, frozen, numpy_type
 from whimbrel.expr import evaluate, predicate, type_of
+from whimbrel.kernels.array_growth import renumber
 from whimbrel.kernels.primitives.windows.panes import ADD, EMIT
 from whimbrel.operators.aggregation.accumulator import Accumulator, Remembered
 from whimbrel.operators.aggregation.operation_log import OperationLog, Outs
@@ -85,6 +86,11 @@ class SketchAccumulator(Accumulator):
 
     def grow_groups(self, groups: int) -> None:
         """Groups have no place of their own."""
+
+    def move_groups(self, old: Array, new: Array, groups: int) -> None:
+        self.pending = [(renumber(group, old, new), *rest) for group, *rest in self.pending]
+        numbers = renumber(np.array(list(self.summaries), np.int64), old, new).tolist()
+        self.summaries = dict(zip(numbers, self.summaries.values(), strict=True))
 
     def grow_slots(self, slots: int) -> None:
         """No row is remembered."""

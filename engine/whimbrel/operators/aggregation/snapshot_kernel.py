@@ -11,9 +11,11 @@ from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move, renumber
 from whimbrel.kernels.primitives.aggregation.snapshots import (
+    ACTIVE,
     CELL,
+    CHANGED,
     DIRTY,
     DISORDERLY,
     ENDS,
@@ -85,6 +87,8 @@ class SnapshotKernel(Kernel):
             return []
         if self.condition is not None:  # what it leaves out cannot make anything fail
             batch = batch.with_absent(~predicate(self.condition, batch))
+        if self.keys.is_crowded:
+            self._remove_keys()
         groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), batch.absent)
         self._grow_groups(len(self.keys))
         inputs = [measure.read(batch) for measure in self.measures]
@@ -146,6 +150,23 @@ class SnapshotKernel(Kernel):
                   for column in measure.columns(buffers, rows)]
         return Batch(self.out_schema, schedule.sync[:rows].copy(), schedule.other[:rows].copy(),
                      (*self.keys.values(schedule.group[:rows]), *values), ids=schedule.ids[:rows].copy())
+
+    def _remove_keys(self) -> None:
+        """Keep only the keys of groups with active rows or an open row, and of those whose last row was just removed."""
+        cells = self.cells.reshape(-1, CELL)[: len(self.keys)]
+        used = (cells[:, ACTIVE] > 0) | (cells[:, SINCE] != INF) | (cells[:, CHANGED] > 0)
+        used[self.held_group[self.removed[: int(self.scalars[REMOVED])]]] = True
+        old = np.flatnonzero(used)
+        self.keys, new = self.keys.keep_only(old)
+        groups = max(GROUPS_AT_FIRST, 2 * len(old))
+        moved = np.tile(_NEW_CELL, groups)
+        moved.reshape(-1, CELL)[new] = cells[old]
+        self.cells = moved
+        self.head = move(self.head, old, new, groups, -1)
+        self.dirty = extend(renumber(self.dirty[: int(self.scalars[DIRTY])], old, new), groups, 0)
+        self.held_group = renumber(self.held_group, old, new).astype(np.int32)
+        for measure in self.measures:
+            measure.move_groups(old, new, groups)
 
     def _grow_groups(self, groups: int) -> None:
         if groups <= len(self.head):

@@ -15,7 +15,7 @@ from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, check_positive, du
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, check_key, evaluate, key_of, named_columns, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move
 from whimbrel.kernels.primitives.windows.first_within import first_within
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
 
@@ -23,8 +23,6 @@ Array = np.ndarray[Any, Any]
 
 _first_within = Compiled(first_within)
 _IDS_AT_FIRST = 1024
-_CROWDED = 65_536
-"""So many ids are stored before those that are over are removed."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -128,7 +126,6 @@ class DistinctWithinKernel(Kernel):
         self.types = [type_of(expr, schema) for expr in keys]
         self.keys = KeyTable(self.types)
         self.last = np.full(_IDS_AT_FIRST, MIN_TIME, np.int64)
-        self.crowded = _CROWDED
         self.waiting: list[Batch] = []
 
     def push(self, batch: Batch, port: int = 0) -> list[Batch]:
@@ -143,7 +140,7 @@ class DistinctWithinKernel(Kernel):
         cut = len(rows) if watermark == INF else int(np.searchsorted(rows.sync, watermark, "left"))
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
         found = self._first(rows.slice(0, cut)) if cut else rows.slice(0, 0)
-        if len(self.keys) > self.crowded:
+        if self.keys.is_crowded:
             self._forget(watermark)
         return [found] if len(found) else []
 
@@ -167,12 +164,8 @@ class DistinctWithinKernel(Kernel):
         """Remove the ids whose span is over; the others get new numbers."""
         known = len(self.keys)
         alive = np.flatnonzero(self.last[:known] > (watermark if watermark == INF else watermark - self.span))
-        columns, last = self.keys.values(alive), self.last[alive]
-        self.keys = KeyTable(self.types)
-        self.last = np.full(max(_IDS_AT_FIRST, 2 * len(alive)), MIN_TIME, np.int64)
-        if len(alive):
-            self.last[self.keys.ids(list(columns), len(alive))] = last
-        self.crowded = max(_CROWDED, 2 * len(alive))
+        self.keys, numbers = self.keys.keep_only(alive)
+        self.last = move(self.last, alive, numbers, max(_IDS_AT_FIRST, 2 * len(alive)), MIN_TIME)
 
 
 def _after_smaller(rows: Batch, groups: Array) -> Array:
