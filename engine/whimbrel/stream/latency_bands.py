@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
@@ -44,10 +45,14 @@ def check_split(latencies: Sequence[Duration], partial: object, merge: object) -
                             hint="Use partial=lambda rows: rows.tumbling_window(...).aggregate(...).")
 
 
-def position_of_band(index: int | str, names: Sequence[str]) -> int:
-    """The number of a band, which may be asked by its latency."""
-    if isinstance(index, str) and index in names:
-        return names.index(index)
+def position_of_band(index: int | str, names: Sequence[str], unit: TickUnit) -> int:
+    """The number of a band, which may be asked by its latency in any spelling."""
+    if isinstance(index, str):
+        name = index
+        with suppress(PlanError):
+            name = show_ticks(duration_ticks(index, unit), unit)
+        if name in names:
+            return names.index(name)
     if isinstance(index, int) and -len(names) <= index < len(names):
         return index
     raise PlanError(f"There is no band {index!r}.", where=f"bands[{index!r}]",

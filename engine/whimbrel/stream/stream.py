@@ -401,7 +401,9 @@ class LatencyBands(Sequence[Stream]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Stream]: ...
     def __getitem__(self, index: int | str | slice) -> Stream | Sequence[Stream]:
-        return self.streams[index if isinstance(index, slice) else position_of_band(index, self.latencies)]
+        if not isinstance(index, slice):
+            index = position_of_band(index, self.latencies, self.query.schema.unit)
+        return self.streams[index]
 
     def __len__(self) -> int:
         return len(self.streams)

@@ -280,6 +280,10 @@ def test_bands_are_found_by_number_and_by_latency() -> None:
     bands = log().tumbling_window(4).aggregate(n=wb.count()).at_latencies(0, 2, 10)
     assert bands["2"] is bands[1]
     assert bands[-1] is bands["10"]
+    timed = wb.from_arrow({"at": pa.array([1, 2], pa.timestamp("s"))}, time="at").tumbling_window("1m").aggregate(
+        n=wb.count()).at_latencies("60s", "1h30m")
+    assert timed["60s"] is timed["1m"] is timed[0]
+    assert timed["1h30m"] is timed[timed.latencies[1]] is timed[1]
     for wrong in (3, "1", 1.5):
         with pytest.raises(PlanError, match="There is no band"):
             bands[wrong]
