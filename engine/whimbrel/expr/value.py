@@ -129,6 +129,7 @@ def from_scalar(value: Scalar, type_: pa.DataType) -> Value:
         return Value(type_, pa.scalar(value, type_))
     if value is None:
         return Value(type_, dtype.type(0), np.bool_(False))
+    assert not isinstance(value, bytes)
     try:
         return Value(type_, dtype.type(physical(value, type_)))
     except OverflowError:

@@ -13,6 +13,8 @@ from whimbrel.operators.aggregation.accumulator import Accumulator
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.plan.aggregate_errors import explained_errors
 
+Array = np.ndarray[Any, Any]
+
 MIN_GROUPS = 4_096
 """Fewer groups leave at once: to hand them on takes less time than to take in a batch."""
 _PORTION_GROUPS, _PORTIONS = 16_384, 16

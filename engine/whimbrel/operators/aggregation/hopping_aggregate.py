@@ -230,8 +230,8 @@ class HoppingAggregateKernel(Kernel):
         while full and capacity > 0:
             with explained_errors(self.measures):
                 row = int(self.step(row, sync, groups, limit, self.grid.size, self.grid.hop, self.grid.offset, self.at,
-                                    _NO_ROWS if names is None or not self.named else names, self.seat_of, self.group_of, self.name_of,
-                                    self.rows_of, self.front, self.free,
+                                    _NO_ROWS if names is None or not self.named else names,
+                                    self.seat_of, self.group_of, self.name_of, self.rows_of, self.front, self.free,
                                     self.when, self.seat_at, self.after, *states, *self.state, *self.old, *self.held,
                                     schedule.sync, schedule.group, *values))
             if rows := int(self.at[SHOWN]):

@@ -152,7 +152,7 @@ class SnapshotKernel(Kernel):
                      (*self.keys.values(schedule.group[:rows]), *values), ids=schedule.ids[:rows].copy())
 
     def _remove_keys(self) -> None:
-        """Keep only the keys of groups with active rows or an open row, and of those whose last row was just removed."""
+        """Keep only the keys of groups with active rows, an open row, or rows that were just removed."""
         cells = self.cells.reshape(-1, CELL)[: len(self.keys)]
         used = (cells[:, ACTIVE] > 0) | (cells[:, SINCE] != INF) | (cells[:, CHANGED] > 0)
         used[self.held_group[self.removed[: int(self.scalars[REMOVED])]]] = True
