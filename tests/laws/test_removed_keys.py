@@ -15,6 +15,7 @@ WINDOWS = {
     "sliding": ".sliding_window(6)",
     "session": ".session_window(4)",
     "session_that_is_cut": ".session_window(4, max_duration=9)",
+    "session_at_its_end": ".session_window(4, max_duration=9, emit='close')",
     "lifetimes": "",
 }
 AGGREGATES = {
@@ -25,6 +26,8 @@ QUERIES = {
     **{f"{window}_{name}": f".group_by('key'){lines}.aggregate({aggregates})"
        for window, lines in WINDOWS.items() for name, aggregates in AGGREGATES.items()},
     "several_keys": ".group_by('key', 'k2').tumbling_window(5).aggregate(n=wb.count())",
+    "sessions": ".group_by('key').session_window(4, max_duration=9)",
+    "sessions_at_their_end": ".group_by('key').session_window(4, emit='close')",
     "several_keys_of_sessions": ".group_by('k2', 'key').session_window(4).aggregate(n=wb.count())",
     "numbers": ".group_by('x').tumbling_window(5).aggregate(n=wb.count())",
     "numbers_that_hop": ".group_by('x').hopping_window(10, 5).aggregate(n=wb.count(), s=wb.sum(col.x))",

@@ -1,4 +1,4 @@
-"""Evaluate functions of one float by compiled loops, or by NumPy and Arrow until these are ready."""
+"""Evaluate functions of one float by compiled loops."""
 
 from __future__ import annotations
 

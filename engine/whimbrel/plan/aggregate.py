@@ -174,7 +174,7 @@ class Aggregate(Reduced, ABC):
 
     @property
     def reads_floats(self) -> bool:
-        """Whether it makes floats of all numbers: unsigned integers of 64 bits come as such."""
+        """Whether it makes floats of all numbers, also of large unsigned integers."""
         return False
 
     @abstractmethod

@@ -24,7 +24,7 @@ from whimbrel.disorder import Sorter
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, columns_of, evaluate, key_of, type_of
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend
+from whimbrel.kernels.array_growth import extend, move, renumber
 from whimbrel.kernels.primitives.windows.sessions import assign_sessions
 from whimbrel.operators.windows.start_edges import starts_only
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Properties, fluent
@@ -35,6 +35,7 @@ Array = np.ndarray[Any, Any]
 Emit = Literal["change", "close"]
 
 _assign = Compiled(assign_sessions)
+_GROUPS_AT_FIRST = 1024
 _PIECE_ROWS = 262_144
 """Most rows that pieces are put together to."""
 _NOTHING = frozen(np.zeros(0, np.bool_))
@@ -192,8 +193,9 @@ class SessionKernel(Kernel):
         self.timeout, self.longest, self.begin, self.where = timeout, longest, begin, where
         self.key_exprs = tuple(keys)
         self.keys = KeyTable([type_of(expr, schema) for expr in keys])
-        self.last, self.current = np.full(1024, LONG_AGO, np.int64), np.full(1024, -1, np.int64)
-        self.closes, self.closing = np.zeros(1024, np.bool_), np.zeros(1024, np.int64)
+        self.last = np.full(_GROUPS_AT_FIRST, LONG_AGO, np.int64)
+        self.current = np.full(_GROUPS_AT_FIRST, -1, np.int64)
+        self.closes, self.closing = np.zeros(_GROUPS_AT_FIRST, np.bool_), np.zeros(_GROUPS_AT_FIRST, np.int64)
         self.first, self.deadline, self.cut, self.owner = (np.zeros(0, np.int64) for _ in range(4))
         self.none = Batch.empty(schema)
         self.held: list[Batch] = []
@@ -233,6 +235,8 @@ class SessionKernel(Kernel):
 
     def _assign(self, rows: Batch) -> tuple[Array, Array]:
         """The group and the session of each row; sessions that begin are added."""
+        if self.keys.is_crowded:
+            self._remove_keys()
         groups = self.keys.ids([evaluate(expr, rows) for expr in self.key_exprs], len(rows))
         if len(self.keys) > len(self.last):
             self.last = extend(self.last, 2 * len(self.keys), LONG_AGO)
@@ -248,6 +252,21 @@ class SessionKernel(Kernel):
         for name in ("first", "deadline", "cut", "owner"):
             setattr(self, name, getattr(self, name)[:count])
         return groups, session
+
+    def _remove_keys(self) -> None:
+        """Keep only the keys with an open session, or with one that was cut and may continue."""
+        known = len(self.keys)
+        used = self.current[:known] >= 0
+        if self.longest:
+            used |= self.last[:known] > max(self.watermark, MIN_TIME + self.timeout) - self.timeout
+        old = np.flatnonzero(used)
+        self.keys, new = self.keys.keep_only(old)
+        groups = max(_GROUPS_AT_FIRST, 2 * len(old))
+        self.last = move(self.last, old, new, groups, LONG_AGO)
+        self.current = move(self.current, old, new, groups, -1)
+        self.closes, self.closing = np.zeros(groups, np.bool_), np.zeros(groups, np.int64)
+        self.owner = renumber(self.owner, old, new).astype(np.int64)
+        self.held_group = [renumber(group, old, new) for group in self.held_group]
 
     def _end(self, closed: Array, until: int) -> tuple[Batch, Array]:
         """Held rows whose session is one of these that close, and the session of each; they leave."""

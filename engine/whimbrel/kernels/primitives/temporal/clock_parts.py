@@ -1,4 +1,4 @@
-"""Days and parts of the clock of many times, each in one pass over their ticks.
+"""Days and parts of the clock of many times in one pass.
 
 Quotients are found in double precision and put right by one. This is exact for ticks within 2**52, and takes wide
 registers, which have no division of integers.
