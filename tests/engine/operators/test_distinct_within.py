@@ -9,12 +9,12 @@ import pytest
 
 import whimbrel as wb
 from whimbrel.clock import INF
-from whimbrel.operators.rows import distinct_within as module
+from whimbrel.kernels import keys
 from whimbrel.testing.oracle import lifetimes
 
 
 def test_ids_are_forgotten_after_the_span(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CROWDED", 50)
+    monkeypatch.setattr(keys, "_FEW_KEYS", 50)
     chance = random.Random(2)
     times = sorted(chance.randrange(50_000) for _ in range(3_000))
     facts = [(time, time + 1, {"id": time // 40 * 3 + chance.randrange(3)}) for time in times]
