@@ -174,7 +174,7 @@ class Aggregate(Reduced, ABC):
 
     @property
     def reads_floats(self) -> bool:
-        """Whether it makes floats of all numbers."""
+        """True if it makes floats of all numbers."""
         return False
 
     @abstractmethod
