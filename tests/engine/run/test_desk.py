@@ -322,18 +322,18 @@ def test_errors_say_what_to_do(wrong: Any, error: type[Exception], words: str) -
 
 
 def test_a_desk_on_a_thread_takes_queries_from_others() -> None:
-    feed = wb.feeds.synthetic(rate=20_000, rows=20_000, speed=20.0, seed=3)
+    feed = wb.feeds.synthetic(rate=20_000, rows=20_000, speed=1.0, seed=3)
     counts = feed.tumbling_window("100ms").aggregate(n=wb.count())
     desk = wb.desk(feed)
     desk.add("counts", counts)
     with desk:
+        with pytest.raises(PlanError, match="thread of its own"):
+            desk.run()
         desk.add("late", counts.where(col.n > 0))
         desk.add("sums", desk.stream("counts").aggregate(n=wb.sum(col.n)))
         assert desk["counts"].snapshot().table.num_rows >= 0
         assert desk["late"].seconds >= 0
         desk.remove("late")
-        with pytest.raises(PlanError, match="thread of its own"):
-            desk.run()
         assert desk.wait(60)
     assert [desk[name].state for name in desk] == ["finished", "finished"]
     assert sum(desk["counts"].table["n"].to_pylist()) == 20_000
