@@ -129,7 +129,7 @@ FEED_STATUS: Mapping[str, str] = {
 METRICS: Mapping[str, str] = {"share": "fraction_read", "forgotten_rows": "evicted_rows", "sink": "sink_error"}
 
 LATENCY_BANDS: Mapping[str, str] = {
-    "behind": "bands[0].lineage(...)",
+    "behind": "bands[0].lineage(...)", "at_latencies": "one at_latencies(...) with all latencies",
     **{name: f"bands[0].{name}(...)" for name in ("lineage", "where", "select", "with_columns", "aggregate", "group_by",
                                                  "top_k", "join", "to_pandas", "to_polars", "head", "plan")},
 }

@@ -488,18 +488,21 @@ class Methods:
         """
         return self._unary(operators.explode, column, values, times=times, split=split, item_type=item_type)
 
-    def rename(self, /, **names: str | Col) -> Self:
-        """Rename columns: ``new="old"``. See :class:`whimbrel.operators.Select`.
+    def rename(self, /, mapping: Mapping[str, str] | None = None, **names: str | Col) -> Self:
+        """Rename columns: ``new="old"``, or ``{"old": "new"}``. See :class:`whimbrel.operators.Select`.
 
         Their order stays.
 
         Examples
         --------
         >>> import whimbrel as wb
-        >>> wb.from_arrow({"at": [1], "x": [10]}, time="at").rename(price="x").schema.show()
+        >>> trades = wb.from_arrow({"at": [1], "x": [10]}, time="at")
+        >>> trades.rename(price="x").schema.show()
+        'at: int64, price: int64'
+        >>> trades.rename({"x": "price"}).schema.show()
         'at: int64, price: int64'
         """
-        return self._unary(operators.rename, **names)
+        return self._unary(operators.rename, mapping, **names)
 
     def sample(self, fraction: float, *columns: str | Expr, seed: int = 0) -> Self:
         """Keep the events of a fraction of all keys. See :class:`whimbrel.operators.SampleKeys`.

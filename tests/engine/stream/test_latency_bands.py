@@ -215,6 +215,7 @@ def test_any_cut_equals_a_run_at_that_latency_alone(seed: int) -> None:
 
 @pytest.mark.parametrize(("ask", "message"), [
     (lambda q: q.at_latencies(), "needs a latency"),
+    (lambda q: q.at_latencies([1, 2]), "one by one, not in a list"),
     (lambda q: q.at_latencies(5, 5), "in increasing order"),
     (lambda q: q.at_latencies(-1), "must be at least 0"),
     (lambda q: q.at_latencies(1)[0].at_latencies(2), "has latency bands already"),
@@ -289,6 +290,8 @@ def test_bands_are_found_by_number_and_by_latency() -> None:
             bands[wrong]
     with pytest.raises(WhimbrelError, match=re.escape("Use bands[0].where(...).")):
         _ = bands.where
+    with pytest.raises(WhimbrelError, match=re.escape("Use one at_latencies(...) with all latencies.")):
+        _ = bands.at_latencies
 
 
 def test_bands_resume_together_from_checkpoints(tmp_path: Path) -> None:
