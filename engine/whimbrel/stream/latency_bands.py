@@ -24,7 +24,8 @@ def latency_ticks(query: Node, latencies: Sequence[Duration]) -> list[int]:
         raise PlanError("at_latencies() needs a latency.", where=where, hint='Use at_latencies("1s", "1m").')
     if isinstance(latencies[0], list | tuple):
         given = ", ".join(map(repr, latencies[0]))
-        raise PlanError("Latencies are given one by one, not in a list.", where=where, hint=f"Use at_latencies({given}).")
+        raise PlanError("Latencies are given one by one, not in a list.", where=where,
+                        hint=f"Use at_latencies({given}).")
     ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
     if min(ticks) < 0:
         raise PlanError(f"A latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
