@@ -226,8 +226,10 @@ with_the_paper("D", "MB buffered", ("basic", "CloudLog", "29 to 31"), ("largest 
 # %% [markdown]
 # ## Conclusion
 #
-# Three results together need less memory than one result that waits for everything, and the last one is the same.
+# Three results together take less time than the last one alone, which waits for everything. They need a small part of
+# the memory of three queries. Without groups the last one alone keeps partial counts too, and needs as little.
 
 # %%
-counted = measured.where((col.workload == "D") & (col.metric == "MB buffered") & (col.peer == "largest only")).collect()
-print("least ratio of memory, largest latency alone to three together:", f"{min(counted['ratio'].to_pylist()):.1f}")
+found = measured.where((col.workload == "D") & (col.metric == "M rows/s") & (col.peer == "largest only")).collect()
+least = min(found["ratio"].to_pylist())
+print(f"least ratio of throughput, three together to the largest latency alone: {least:.1f}")
