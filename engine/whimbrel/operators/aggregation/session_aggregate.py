@@ -13,7 +13,7 @@ from whimbrel.clock import INF, MIN_TIME
 from whimbrel.disorder import Sorter
 from whimbrel.expr import evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend, renumber
+from whimbrel.kernels.array_growth import extend, move_cells, renumber
 from whimbrel.kernels.primitives.windows.sessions import (
     CELL,
     DUE,
@@ -184,9 +184,7 @@ class SessionAggregateKernel(Kernel):
         old = np.flatnonzero(used)
         self.keys, new = self.keys.keep_only(old)
         groups = max(GROUPS_AT_FIRST, 2 * len(old))
-        moved = np.tile(_NEW_CELL, groups)
-        moved.reshape(-1, CELL)[new] = cells[old]
-        self.cells = moved
+        self.cells = move_cells(self.cells, old, new, groups, _NEW_CELL)
         self.groups = extend(renumber(self.groups[: int(self.scalars[OPEN])], old, new), groups, 0)
         for measure in self.measures:
             measure.move_groups(old, new, groups)

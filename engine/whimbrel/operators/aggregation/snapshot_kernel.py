@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Mask, Schema, frozen
 from whimbrel.clock import INF, MIN_TIME
 from whimbrel.expr import Expr, evaluate, predicate
 from whimbrel.kernels import Compiled, Kernel, KeyTable
-from whimbrel.kernels.array_growth import extend, move, renumber
+from whimbrel.kernels.array_growth import extend, move, move_cells, renumber
 from whimbrel.kernels.primitives.aggregation.snapshots import (
     ACTIVE,
     CELL,
@@ -159,9 +159,7 @@ class SnapshotKernel(Kernel):
         old = np.flatnonzero(used)
         self.keys, new = self.keys.keep_only(old)
         groups = max(GROUPS_AT_FIRST, 2 * len(old))
-        moved = np.tile(_NEW_CELL, groups)
-        moved.reshape(-1, CELL)[new] = cells[old]
-        self.cells = moved
+        self.cells = move_cells(self.cells, old, new, groups, _NEW_CELL)
         self.head = move(self.head, old, new, groups, -1)
         self.dirty = extend(renumber(self.dirty[: int(self.scalars[DIRTY])], old, new), groups, 0)
         self.held_group = renumber(self.held_group, old, new).astype(np.int32)
