@@ -34,7 +34,8 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
 
     Both sides connect and read all; letting go of the connection is in the time of neither.
     """
-    producer = confluent_kafka.Producer({"bootstrap.servers": servers, "queue.buffering.max.kbytes": 1 << 20})
+    producer = confluent_kafka.Producer({  # without idempotence, a request that is sent again changes the order
+        "bootstrap.servers": servers, "enable.idempotence": True, "queue.buffering.max.kbytes": 1 << 20})
     parts = [table.slice(first, MESSAGE_ROWS) for first in range(0, len(table), MESSAGE_ROWS)]
     for part in parts:
         producer.produce("log", _message(part), partition=0)
@@ -47,6 +48,8 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
         run = counts.start()
         opened.append(run)
         answer = answered(run, len(table))
+        late = run.metrics.late_dropped
+        assert not late, f"{late:,} rows were late and dropped: messages lie in another order in the broker"
         return int(np.sum(answer["n"].to_numpy())), float(np.sum(answer["total"].to_numpy()))
 
     def bare() -> tuple[int, float]:
@@ -59,6 +62,8 @@ def arrow_values(servers: str, table: pa.Table) -> Iterator[Row]:
             if time.perf_counter() > until:
                 raise TimeoutError(f"{len(tables):,} of {len(parts):,} messages came in {TIMEOUT_S:.0f} s")
             some = consumer.consume(min(100, len(parts) - len(tables)), timeout=0.1)
+            errors = [str(message.error()) for message in some if message.error() is not None]
+            assert not errors, f"the bare client met errors: {errors}"
             tables += [ipc.open_stream(message.value()).read_all() for message in some]
         return sum(map(len, tables)), sum(float(np.sum(each["value"].to_numpy())) for each in tables)
 

@@ -63,12 +63,20 @@ MARK = """([glyph, column, share]) => {
 """Where a mark stands on the page, and what it says."""
 
 IN_SIGHT = """() => {
-    const models = Bokeh.documents.flatMap(document => [...document._all_models.values()])
-    const drawn = models.filter(model => model.type === "GlyphRenderer" && model.data_source.data.fullness
+    const roots = Bokeh.documents.flatMap(document => document.roots())
+    const models = new Set(roots.flatMap(root => [...root.references()]))  // a document lists those it let go of, too
+    const drawn = [...models].filter(model => model.type === "GlyphRenderer" && model.data_source.data.fullness
                                 && model.glyph.type === "Scatter" && model.data_source.data.x)
     return Math.max(...drawn.map(renderer => renderer.data_source.data.x.length))
 }"""
 """How many points the page was sent."""
+
+STEADY = f"""() => {{
+    const before = window.inSight
+    window.inSight = ({IN_SIGHT})()
+    return window.inSight === before
+}}"""
+"""Whether it was sent no other number since the last question."""
 
 FOCUSED = """() => {
     let on = document.activeElement, host = null, named = ""
@@ -239,6 +247,7 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
 @pytest.mark.long
 def test_points_are_drawn_again_where_the_reader_moves_to(page: Page) -> None:
     mark(page, "Scatter", "x")
+    page.wait_for_function(STEADY, polling=1000)  # the first frames have a part of the points
     box = card(page, "Points").locator(".bk-Figure").first.bounding_box()
     before = page.evaluate(IN_SIGHT)
     page.mouse.move(box["x"] + 100, box["y"] + 100)
