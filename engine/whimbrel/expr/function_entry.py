@@ -67,7 +67,7 @@ class Function:
     check : callable, optional
         Refuses options and types that do not go together.
     arrays : bool
-        Whether it computes with arrays only: a value for all rows comes as an array of one row.
+        Whether it computes with arrays only: a value for all rows comes repeated, but an index as an array of one row.
     direct : callable, optional
         NumPy values and options -> NumPy values, for results that are null just where an argument is. It spares the
         way through Arrow, which packs and unpacks masks. Of None, `compute` has to find them.
@@ -124,8 +124,9 @@ class Function:
         if not self.arrays:
             return self.compute(*columns, *options)
         rows = max((len(x) for x in columns if not isinstance(x, pa.Scalar)), default=None)
-        found = self.compute(*(_of_any_length(pa.repeat(x, 1 if rows is None else rows) if isinstance(x, pa.Scalar)
-                                              else x) for x in columns), *options)
+        found = self.compute(*(_of_any_length(pa.repeat(
+            x, 1 if rows is None or self.taken(argument) == "an index" else rows) if isinstance(x, pa.Scalar) else x)
+            for argument, x in enumerate(columns)), *options)
         return found[0] if rows is None else found
 
 

@@ -1,8 +1,8 @@
-"""Reduce lists of numbers by compiled loops, or by NumPy before."""
+"""Read and reduce lists by compiled loops, or by NumPy before."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,9 @@ Array = np.ndarray[Any, Any]
 
 _sum_integers, _sum_floats = Compiled(loops.sum_integers), Compiled(loops.sum_floats)
 _extremes, _items = Compiled(loops.find_extremes), Compiled(loops.find_items)
+_get, _lengths = Compiled(loops.get_items), Compiled(loops.write_lengths)
+_distinct = Compiled(loops.find_distinct_items)
+_INT = pa.int64()
 _NO_MASK = frozen(np.empty(0, np.bool_))
 
 
@@ -57,12 +60,66 @@ def items_of(lists: pa.Array) -> Items | None:
     type_ = lists.type.value_type
     if numpy_type(type_) is None or t.is_boolean(type_) or not len(lists):
         return None
-    wide = np.int64 if t.is_large_list(lists.type) else np.int32
-    offsets = np.frombuffer(lists.buffers()[1], wide, len(lists) + 1, lists.offset * np.dtype(wide).itemsize)
-    base = int(offsets[0])
-    inside = lists.values.slice(base, int(offsets[-1]) - base)
+    offsets = _offsets(lists)
+    inside = _inside(lists, offsets)
     there = present(inside) if inside.null_count else _NO_MASK
-    return Items(Column.from_arrow(inside).values, frozen(there), frozen(offsets), base)
+    return Items(Column.from_arrow(inside).values, frozen(there), offsets, int(offsets[0]))
+
+
+def _offsets(lists: pa.Array) -> Array:
+    """Where each list begins and the last one ends; there is one."""
+    wide = np.int64 if t.is_large_list(lists.type) else np.int32
+    return frozen(np.frombuffer(lists.buffers()[1], wide, len(lists) + 1, lists.offset * np.dtype(wide).itemsize))
+
+
+def _inside(lists: pa.Array, offsets: Array) -> pa.Array:
+    """The items from the first list to the last one."""
+    return lists.values.slice(int(offsets[0]), int(offsets[-1]) - int(offsets[0]))
+
+
+def lengths_of(lists: pa.Array) -> Array:
+    """How many items each list has; any number for a null."""
+    if not len(lists):
+        return np.empty(0, np.int64)
+    offsets, lengths = _offsets(lists), np.empty(len(lists), np.int64)
+    if not _lengths.ready(offsets, lengths):
+        return np.diff(offsets).astype(np.int64)
+    _lengths(offsets, lengths)
+    return lengths
+
+
+def items_at(items: Items, places: Array) -> tuple[Array, Array] | None:
+    """The item at a place of each list, and whether it is there; None where the loop is not ready."""
+    found, filled = np.empty(items.rows, items.values.dtype), np.empty(items.rows, np.bool_)
+    if not _get.ready(*items.given, frozen(places), found, filled):
+        return None
+    _get(*items.given, frozen(places), found, filled)
+    return found, filled
+
+
+def distinct_items(lists: pa.Array) -> tuple[pa.Array, Array] | None:
+    """The first of equal items of all lists, and how many each list has; None where the loop is not ready.
+
+    Floats are equal by their bits, as in a dictionary of Arrow.
+    """
+    items = items_of(lists)
+    if items is not None:
+        inside = _inside(lists, items.offsets)
+        items = replace(items, values=items.values.view(f"i{items.values.dtype.itemsize}"))
+    elif len(lists):
+        offsets = _offsets(lists)
+        inside = _inside(lists, offsets)
+        codes = np.asarray(inside.dictionary_encode(null_encoding="encode").indices)
+        items = Items(frozen(codes), _NO_MASK, offsets, int(offsets[0]))
+    else:
+        return None
+    lengths = np.empty(items.rows, np.int64)
+    longest = int(np.diff(items.offsets).max())
+    slots, kept = np.full(1 << longest.bit_length() + 1, -1, np.int64), np.empty(len(inside), np.int64)
+    if not _distinct.ready(*items.given, slots, kept, lengths):
+        return None
+    done = _distinct(*items.given, slots, kept, lengths)
+    return inside if done == len(kept) else inside.take(Column(_INT, kept[:done]).to_arrow()), lengths
 
 
 def sums_of_integers(items: Items) -> tuple[Array, Array] | None:

@@ -13,6 +13,7 @@ from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, PlanError, WhimbrelError
 from whimbrel.expr.functions_of_lists import _integer_sums
+from whimbrel.kernels import tier
 
 LISTS = [[3, 1, None, 3], [], None, [None], [-5], [2**62, 2**62], [7, 7, 8]]
 FLOATS = [[1.5, math.nan, -0.5], [], None, [None, math.inf], [2.0]]
@@ -114,6 +115,22 @@ def test_a_sum_beyond_int64_is_null(kind: pa.DataType, rows: list) -> None:
     assert values(col.x.list.sum(), batch(x=lists)) == expected
     sums, fits = _integer_sums(lists)
     assert [int(each) if fit else None for each, fit in zip(sums, fits, strict=True)] == expected
+
+
+@pytest.mark.parametrize("rows", (
+    pa.array([[0.0, -0.0, math.nan, None, math.nan, 0.0], [None, None], None, [], [1.5] * 3],
+             pa.large_list(pa.float64())),
+    pa.array([list(range(40)) * 2, [None, 5] * 20, [7], None, list(range(99, 0, -1))], pa.list_(pa.int64())),
+    pa.array([["b", "a", "b", None], ["b"] * 30 + ["a", None, None], None], pa.list_(pa.string())),
+), ids=lambda rows: str(rows.type))
+def test_compiled_loops_find_what_numpy_finds(rows: pa.Array) -> None:
+    x = col.x.list
+    for of in (batch(x=rows), batch(x=pa.concat_arrays([rows, rows]).slice(1, len(rows)))):
+        for expr in (x.unique(), x.length(), x.get(1), x.get(-2), x.get(wb.lit(None).cast("int64"))):
+            with tier("interpreted"):
+                plain = values(expr, of)
+            with tier("primitives"):
+                assert list(map(repr, values(expr, of))) == list(map(repr, plain)), expr
 
 
 def test_lists_stand_in_queries_and_in_sql() -> None:

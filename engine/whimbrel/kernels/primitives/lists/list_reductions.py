@@ -1,4 +1,4 @@
-"""Reduce the items of each list.
+"""Read, reduce and compare the items of each list.
 
 `offsets` say where lists begin and the last one ends, counted from `base`. `there` is empty where no item is null.
 Items are taken in order, so that floats have the same bits in all tiers. Places are unsigned: numba asks of others
@@ -67,3 +67,67 @@ def find_items(items: Array, there: Array, offsets: Array, base: int, values: Ar
         for at in range(offsets[row] - base, offsets[row + 1] - base):
             hit |= (items[np.uint64(at)] == value) & (there.shape[0] == 0 or there[np.uint64(at)])
         found[row] = hit
+
+
+def write_lengths(offsets: Array, lengths: Array) -> None:
+    """Write how many items each list has."""
+    for row in range(lengths.shape[0]):
+        lengths[row] = np.int64(offsets[row + 1]) - np.int64(offsets[row])
+
+
+def get_items(items: Array, there: Array, offsets: Array, base: int, places: Array, found: Array,
+              filled: Array) -> None:
+    """Write the item at the place of each list, or the only place, and whether it is there.
+
+    Places below 0 count from the end.
+    """
+    alone = places.shape[0] == 1
+    for row in range(found.shape[0]):
+        first, last = np.int64(offsets[row]) - base, np.int64(offsets[row + 1]) - base
+        place = places[0 if alone else row]
+        at = (first if place >= 0 else last) + place
+        if first <= at < last and (there.shape[0] == 0 or there[np.uint64(at)]):
+            found[row], filled[row] = items[np.uint64(at)], True
+        else:
+            found[row], filled[row] = 0, False
+
+
+_FEW = 16
+"""Items that are compared one with another; more are looked up in a table."""
+
+
+def find_distinct_items(items: Array, there: Array, offsets: Array, base: int, slots: Array, kept: Array,
+                        lengths: Array) -> int:
+    """Write the places of the first of equal items of each list, and how many there are of each list, and of all.
+
+    `items` are integers, and of nulls one is kept. `slots` are a power of two, more than a list has items, and -1. A
+    slot has the place in `kept` of an item. Those of lists before are below the first one of this list.
+    """
+    done, mask = 0, np.uint64(slots.shape[0] - 1)
+    for row in range(lengths.shape[0]):
+        begin, is_null = done, False
+        first, last = np.int64(offsets[row]) - base, np.int64(offsets[row + 1]) - base
+        for at in range(first, last):
+            if there.shape[0] > 0 and not there[np.uint64(at)]:
+                fresh, is_null = not is_null, True
+            elif last - first <= _FEW:
+                fresh = True
+                for other in range(begin, done):
+                    place = np.uint64(kept[np.uint64(other)])
+                    same = items[place] == items[np.uint64(at)] and (there.shape[0] == 0 or there[place])
+                    fresh = fresh and not same
+            else:
+                hashed = np.uint64(items[np.uint64(at)]) * np.uint64(0x9E3779B97F4A7C15)
+                slot, fresh = (hashed >> np.uint64(32)) & mask, True
+                while fresh and slots[slot] >= begin:
+                    if items[np.uint64(kept[np.uint64(slots[slot])])] == items[np.uint64(at)]:
+                        fresh = False
+                    else:
+                        slot = (slot + np.uint64(1)) & mask
+                if fresh:
+                    slots[slot] = done
+            if fresh:
+                kept[np.uint64(done)] = at
+                done += 1
+        lengths[row] = done - begin
+    return done
