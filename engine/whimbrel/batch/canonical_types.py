@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types as t
 
-from whimbrel.batch.fixed_width import PLAIN_IDS
+from whimbrel.batch.fixed_width import PLAIN_TYPES
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
@@ -83,7 +83,7 @@ def logical_type(type_: pa.DataType) -> pa.DataType:
 
 def plain_array(array: pa.Array) -> pa.Array:
     """The array in its plain layout: itself, mostly."""
-    if array.type.id in PLAIN_IDS:
+    if array.type.id in PLAIN_TYPES:
         return array
     return _held_as(array, plain_type(array.type))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch.fixed_width import (
-    PLAIN_IDS,
+    PLAIN_TYPES,
     Mask,
     fixed_width_from_arrow,
     fixed_width_to_arrow,
@@ -130,7 +130,7 @@ class Column:
     def from_arrow(array: pa.Array) -> Column:
         """Take in an Arrow array; values are shared, not copied, except bits of booleans and values under nulls."""
         type_ = array.type
-        if type_.id in PLAIN_IDS and (physical := numpy_type(type_)) is not None:
+        if (physical := PLAIN_TYPES.get(type_.id)) is not None:
             return Column(type_, *fixed_width_from_arrow(array, physical))
         type_ = type_.value_type if pa.types.is_dictionary(array.type) else array.type
         if isinstance(type_, SegmentType):

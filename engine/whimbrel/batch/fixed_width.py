@@ -27,10 +27,11 @@ def numpy_type(type_: pa.DataType) -> np.dtype[Any] | None:
     return None
 
 
-PLAIN_IDS = frozenset(type_.id for type_ in (
+PLAIN_TYPES = {type_.id: dtype for type_ in (
     pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.float32(),
-    pa.float64(), pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("s"), pa.duration("s")))
-"""Types of Arrow arrays that NumPy takes as they are: nothing else need be asked of them."""
+    pa.float64(), pa.date32(), pa.time32("s"), pa.time64("us"), pa.timestamp("s"), pa.duration("s"))
+    if (dtype := numpy_type(type_)) is not None}
+"""The NumPy types of values that NumPy takes as Arrow has them, by the ids of their types in Arrow."""
 
 
 def fixed_width_to_arrow(type_: pa.DataType, values: Array, valid: Mask | None) -> pa.Array:

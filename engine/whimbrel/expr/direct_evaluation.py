@@ -1,13 +1,14 @@
-"""Evaluate numbers without nulls by NumPy calls chosen once per schema.
+"""Evaluate columns without nulls by NumPy calls chosen once per schema.
 
 :mod:`whimbrel.expr.evaluate` finds types, nulls and literals at each part of an expression, for each batch. In a batch
 of few rows that takes far longer than the arithmetic. Most expressions are arithmetic, comparisons, logic and tests of
-numbers without nulls: their calls depend on the schema only.
+numbers without nulls: their calls depend on the schema only. Numbers may be fields of structs, or lengths of lists.
 """
 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,9 +18,11 @@ import pyarrow as pa
 from pyarrow import types as t
 
 from whimbrel.batch import Batch, Column, Mask, Schema, Storage, numpy_type
+from whimbrel.batch.fixed_width import PLAIN_TYPES
 from whimbrel.errors import WhimbrelError
 from whimbrel.expr import checked_integers as ints
 from whimbrel.expr.function_table import FUNCTION_TABLE
+from whimbrel.expr.list_reductions import lengths_of
 from whimbrel.expr.literals import literal_type
 from whimbrel.expr.nodes import Binary, Call, Col, Expr, Lit, Unary, When
 from whimbrel.expr.number_loops import C_FUNCTIONS, of_floats, rounded
@@ -65,24 +68,25 @@ class DirectForm:
     ----------
     type : pyarrow.DataType
         Of the result.
-    leaves : tuple of (int, numpy.dtype)
-        The columns that it reads: their positions and the types of their arrays.
+    leaves : tuple of (int, numpy.dtype or type)
+        The columns that it reads: their positions, and the types of the elements of their arrays, or, of columns that
+        Arrow holds, of the arrays themselves.
     part : callable
         From the arrays of these columns to the result.
     into : callable, optional
         The same as `part`, but the last call writes into an array, which is the second argument.
     never_warns : bool
         Whether NumPy says nothing of infinities and NaN in these calls: then nobody need silence it.
-    null : callable, optional
-        From the arrays of the columns to the rows in which the result is null. None: nowhere.
+    valid : callable, optional
+        From the arrays of the columns to the rows in which the result is not null. None: in all.
     """
 
     type: pa.DataType
-    leaves: tuple[tuple[int, np.dtype[Any]], ...]
+    leaves: tuple[tuple[int, Any], ...]
     part: Callable[[Arrays], Any]
     into: Callable[[Arrays, Array], Any] | None
     never_warns: bool
-    null: Callable[[Arrays], Any] | None = None
+    valid: Callable[[Arrays], Any] | None = None
 
     def column(self, batch: Batch, storage: Storage | None) -> Column | None:
         """The result for every row; None where a column has nulls, or a row may be refused."""
@@ -90,7 +94,10 @@ class DirectForm:
         for position, dtype in self.leaves:
             column = batch.columns[position]
             values = column.values
-            if column.valid is not None or type(values) is not np.ndarray or values.dtype != dtype:
+            if type(values) is np.ndarray:
+                if column.valid is not None or values.dtype != dtype:
+                    return None
+            elif type(values) is not dtype or values.null_count:  # type: ignore[union-attr]
                 return None
             arrays.append(values)
         try:
@@ -101,13 +108,15 @@ class DirectForm:
                     made, valid = self._made(arrays, storage)
         except _NotDirectError:
             return None
+        if valid is None and made is values and self.type == column.type:  # the last column as it is
+            return column
         made.setflags(write=False)
         return Column(self.type, made, valid)
 
     def _made(self, arrays: list[Array], storage: Storage | None) -> tuple[Any, Mask | None]:
         """The values, and where there are any."""
-        if self.null is not None:
-            valid = ~self.null(arrays)
+        if self.valid is not None:
+            valid = self.valid(arrays)
             return self.part(arrays), None if valid.all() else valid
         if storage is None or self.into is None:
             return self.part(arrays), None
@@ -158,19 +167,21 @@ class _Calls:
         self.leaves: list[int] = []
 
     def form(self, expr: Expr) -> DirectForm:
-        null = None
+        valid = None
         if type(expr) is When and type(expr.then) is Lit and expr.then.value is None:  # nullif
-            null, whole = self._part(expr.condition), self._part(expr.otherwise)
+            there = _otherwise(expr.condition)
+            null, whole = self._part(expr.condition if there is None else there), self._part(expr.otherwise)
             if null.constant or null.type != BOOL or whole.constant:
                 raise _NotDirectError
+            valid = null.value if there is not None else lambda arrays: ~null.value(arrays)
         elif type(expr) in (Binary, Unary, Call):
             whole = self._part(expr)
         else:
             raise _NotDirectError
-        leaves = tuple((at, np.dtype(numpy_type(self.schema.fields[at].type))) for at in self.leaves)
-        if null is None:
+        leaves = tuple((at, _held_in(self.schema.fields[at].type)) for at in self.leaves)
+        if valid is None:
             return DirectForm(whole.type, leaves, whole.value, whole.into, whole.never_warns)
-        return DirectForm(whole.type, leaves, whole.value, None, whole.never_warns and null.never_warns, null.value)
+        return DirectForm(whole.type, leaves, whole.value, None, whole.never_warns and null.never_warns, valid)
 
     def _part(self, expr: Expr) -> _Part:
         if type(expr) is Col:
@@ -190,10 +201,32 @@ class _Calls:
         type_ = self.schema.fields[at].type
         if numpy_type(type_) is None:
             raise _NotDirectError
+        return _Part(type_, self._array(at))
+
+    def _array(self, at: int) -> Callable[[Arrays], Any]:
+        """The array of a column."""
         if at not in self.leaves:
             self.leaves.append(at)
-        number = self.leaves.index(at)
-        return _Part(type_, lambda arrays: arrays[number])
+        return operator.itemgetter(self.leaves.index(at))
+
+    def _of_nested(self, expr: Call) -> _Part:
+        """A field of a column of structs, or the lengths of a column of lists: both are in a buffer of Arrow."""
+        if type(expr.args[0]) is not Col:
+            raise _NotDirectError
+        at = self.schema.index(expr.args[0].name)
+        type_ = self.schema.fields[at].type
+        result = call_type(expr, [(expr.args[0], type_)])
+        if _held_in(type_) is None:
+            raise _NotDirectError
+        if expr.function == "list.length":
+            array = self._array(at)
+            return _Part(result, lambda arrays: lengths_of(array(arrays)),
+                         into=lambda arrays, out: lengths_of(array(arrays), out))
+        place, dtype = type_.get_field_index(expr.options[0]), PLAIN_TYPES.get(result.id)
+        if place < 0 or dtype is None or type_.field(place).type != result:
+            raise _NotDirectError
+        array = self._array(at)
+        return _Part(result, lambda arrays: _plain_field(array(arrays), place, dtype))
 
     def _unary(self, expr: Unary) -> _Part:
         x = self._part(expr.x)
@@ -215,6 +248,8 @@ class _Calls:
             filled, type_ = self._leaf(expr.args[0].name), type_of(expr.args[1], self.schema)
             common = common_type(expr, (expr.args[0], filled.type), (expr.args[1], type_))
             return _brought(expr.args[0], filled, common)
+        if expr.function in ("field", "list.length"):
+            return self._of_nested(expr)
         if expr.function == "is_in":
             return self._is_in(expr)
         if expr.function in _WHOLE:
@@ -234,13 +269,16 @@ class _Calls:
         if any(part.constant or function.takes_int64(argument, part.type) for argument, part in enumerate(parts)):
             raise _NotDirectError
         type_ = call_type(expr, [(arg, part.type) for arg, part in zip(expr.args, parts, strict=True)])
-        dtype = numpy_type(type_)
+        dtype, never_warns = numpy_type(type_), type_ == BOOL and all(part.never_warns for part in parts)
+        if len(parts) == 1 and type_ == BOOL and parts[0].type == pa.float64() and not expr.options:  # nothing to cast
+            test, number = function.direct, parts[0].value
+            return _Part(type_, lambda arrays: test(number(arrays)), never_warns=never_warns)
 
         def values(arrays: Arrays) -> Any:
             made = function.of_numbers([part.value(arrays) for part in parts], expr.options)
             return _found(made).astype(dtype, copy=False)
 
-        return _Part(type_, values, never_warns=type_ == BOOL and all(part.never_warns for part in parts))
+        return _Part(type_, values, never_warns=never_warns)
 
     def _of_floats(self, expr: Call, function: Callable[..., Any]) -> _Part:
         x = self._part(expr.args[0])
@@ -283,6 +321,29 @@ class _Calls:
             into = lambda arrays, out: ufunc(x.value(arrays), y.value(arrays), out=out)  # noqa: E731
         return _Part(result, _call(expr.op, x, y, result), never_warns=(
             x.never_warns and y.never_warns and expr.op not in _FLOATS), into=into)
+
+
+def _otherwise(condition: Expr) -> Expr | None:
+    """The comparison that is true just where another is false, also of NaN; None where there is none."""
+    if isinstance(condition, Binary) and condition.op in ("==", "!="):
+        return Binary("!=" if condition.op == "==" else "==", condition.left, condition.right)
+    return None
+
+
+def _held_in(type_: pa.DataType) -> Any:
+    """What holds a column: the type of the elements of an array of NumPy, or the class of the array of Arrow."""
+    if (dtype := numpy_type(type_)) is not None:
+        return np.dtype(dtype)
+    return next((held for fits, held in ((t.is_list, pa.ListArray), (t.is_large_list, pa.LargeListArray),
+                                         (t.is_struct, pa.StructArray)) if fits(type_)), None)
+
+
+def _plain_field(structs: pa.StructArray, place: int, dtype: np.dtype[Any]) -> Any:
+    """A field in the memory that holds it."""
+    array = structs.field(place)
+    if array.null_count or not len(array):
+        raise _NotDirectError
+    return np.frombuffer(array.buffers()[1], dtype, len(array), array.offset * dtype.itemsize)
 
 
 def _found(values: Any) -> Any:

@@ -77,14 +77,16 @@ def _inside(lists: pa.Array, offsets: Array) -> pa.Array:
     return lists.values.slice(int(offsets[0]), int(offsets[-1]) - int(offsets[0]))
 
 
-def lengths_of(lists: pa.Array) -> Array:
-    """How many items each list has; any number for a null."""
+def lengths_of(lists: pa.Array, out: Array | None = None) -> Array:
+    """How many items each list has, perhaps written to an array; any number for a null."""
+    lengths = np.empty(len(lists), np.int64) if out is None else out
     if not len(lists):
-        return np.empty(0, np.int64)
-    offsets, lengths = _offsets(lists), np.empty(len(lists), np.int64)
-    if not _lengths.ready(offsets, lengths):
-        return np.diff(offsets).astype(np.int64)
-    _lengths(offsets, lengths)
+        return lengths
+    offsets = _offsets(lists)
+    if _lengths.ready(offsets, lengths):
+        _lengths(offsets, lengths)
+    else:
+        lengths[:] = np.diff(offsets)
     return lengths
 
 

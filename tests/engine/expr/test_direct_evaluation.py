@@ -25,6 +25,8 @@ ROWS = {
     "u": pa.array([0, 1, 2, 3, 2**64 - 1, 2**63, 12], pa.uint64()),
     "b": pa.array([True, False, True, True, False, False, True]),
     "t": pa.array([0, 1, -1, 3, 2**62, -(2**62), 12], pa.timestamp("us")),
+    "o": pa.StructArray.from_arrays([pa.array([9, 0, 1, -1, 3, 2**62, 5, 12])] * 2, ["n", "t"]).slice(1),
+    "l": pa.array([[9], [], [1, None], [3], [4, 5, 6], [7], [], [8]]).slice(1),
     "s": pa.array([0, 1, -1, -86_401, 951_782_399, 951_782_400, 2**31], pa.timestamp("s")),
 }
 DIRECT = (
@@ -37,6 +39,7 @@ DIRECT = (
     col.n.nullif(3), col.x.nullif(0), col.b.nullif(True), wb.when(col.n > 1).then(None).otherwise(col.x),
     col.x.nullif(7), col.n.nullif(col.i), col.x.log(), col.x.exp(), col.x.round(1), (col.x * 2).round(-1),
     col.s.dt.is_weekend, col.n.fill_null(7), col.n.fill_null(col.x), col.n.fill_null(0.5) * 2, col.x.fill_null(None),
+    col.o.field("n"), col.o.field("t").between(1, col.n), col.l.list.length(), col.l.list.length() > col.i,
 )
 REFERENCE = (col.n.is_in([1.5]), col.n.is_in(range(20)), (col.n + 1).is_null(), wb.lit(0.5).is_nan(), col.x.log10(),
              col.f.sqrt())
