@@ -6,10 +6,10 @@ Answers are compared before anything is timed. Times are CPU times of the proces
 thread. A table has one row for each function, the worst first. It has two ratios: of the function alone, over
 batches as the engine cuts them, and of a whole query. A query also makes the columns of start and end.
 
-These stay below 0.8 of the best peer. ``field``, ``is_null`` and ``fill_null`` without nulls take microseconds for each
-batch, where a peer shares the whole column at once. ``list.length`` widens the int32 with which a peer answers, and
-``list.get`` finds its places in several passes of NumPy. ``is_nan`` and ``nullif`` make a byte for each row, which is
-packed into bits at the end. Patterns are those of RE2.
+These stay below 0.8 of the best peer. ``field``, ``is_null`` and ``fill_null`` without nulls take 2 to 9 microseconds
+for each batch, where a peer shares the whole column at once. ``list.length`` widens the int32 with which a peer
+answers. ``is_nan`` and ``nullif`` read memory as fast as a sum does, but make a byte for each row, which is packed into
+bits at the end. Patterns over distinct texts are those of RE2, in which 98% of their time is spent.
 """
 
 from __future__ import annotations

@@ -53,6 +53,16 @@ def test_functions_of_strings(names, build, expected):
     assert values(build(col.name), batch(name=names)) == expected
 
 
+def test_patterns_are_asked_of_few_distinct_texts_once() -> None:
+    names = [*NAMES * 1_000, "seldom", None]
+    few, many = batch(name=names).slice(3, len(names)), batch(name=[*names, *map(str, range(2 * len(names)))])
+    s = col.name.str
+    for expr in (s.contains("^[Wcs]", regex=True), s.replace("[a-m]+", "<\\0>", regex=True), s.extract("[a-z]+")):
+        assert values(expr, few) == values(expr, many)[3 : len(names)], expr
+        assert evaluate(expr, few).to_arrow().type == evaluate(expr, many).to_arrow().type
+    assert values(s.extract("x"), batch(name=pa.nulls(5_000, pa.string()))) == [None] * 5_000
+
+
 def test_a_dictionary_stays_one_without_duplicates():
     of = batch(name=pa.array(["A", "a", None, "A"]).dictionary_encode())
     column = evaluate(col.name.str.lower(), of)
