@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -105,6 +107,11 @@ def _part(name: str, polars: pl.Expr | None = None, arrow: Any = None, duckdb: s
     return Case(getattr(col.t.dt, name), polars, None if arrow is None else lambda t: arrow(t["t"]), duckdb)
 
 
+_PRIVATE = tuple((int(net[0]), int(net[-1])) for net in map(
+    ipaddress.ip_network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
+"""First and last addresses of private networks: peers compare numbers, and do not check texts."""
+_NUMBER_OF_PARTS = reduce(lambda number, k: number * 256 + p("b").str.split_exact(".", 3).struct.field(
+    f"field_{k}").cast(pl.Int64), range(4), pl.lit(0, pl.Int64))
 s, t, l = col.s.str, col.t.dt, col.l.list  # noqa: E741
 CASES: dict[str, Case] = {
     **_alike("abs sign ceil floor", "y"),
@@ -267,10 +274,26 @@ CASES: dict[str, Case] = {
     "list.unique": Case(l.unique(), p("l").list.unique(maintain_order=True)),
     "list.join": Case(col.w.list.join("-"), p("w").list.join("-"), lambda t: pc.binary_join(t["w"], "-"),
                       "array_to_string(w, '-')"),
-    "ip.to_text": Case(col.a.ip.to_text()), "ip.to_ipv4": Case(col.b.ip.to_ipv4()),
-    "ip.to_ipv6": Case(col.a.ip.to_ipv6()), "ip.version": Case(col.b.ip.version()),
-    "ip.is_private": Case(col.a.ip.is_private()), "ip.in_prefix": Case(col.a.ip.in_prefix("10.0.0.0/8")),
-    "ip.network": Case(col.a.ip.network(24)), "ip.lookup": Case(col.a.ip.lookup(wb.prefix_table({"10.0.0.0/8": "x"}))),
+    "ip.to_text": Case(col.a.ip.to_text(), pl.concat_str(*((p("a") // 256**k) % 256 for k in (3, 2, 1, 0)),
+                                                         separator="."), None,
+                       "concat_ws('.', a >> 24, (a >> 16) & 255, (a >> 8) & 255, a & 255)"),
+    "ip.to_ipv4": Case(col.b.ip.to_ipv4(), _NUMBER_OF_PARTS, None, "+".join(
+        f"split_part(b, '.', {k + 1})::BIGINT * {256**(3 - k)}" for k in range(4))),
+    "ip.to_ipv6": Case(col.a.ip.to_ipv6()),
+    "ip.version": Case(col.b.ip.version(), pl.when(p("b").str.contains(":", literal=True)).then(6).otherwise(4), None,
+                       "CASE WHEN contains(b, ':') THEN 6 ELSE 4 END"),
+    "ip.is_private": Case(col.a.ip.is_private(), pl.any_horizontal(*(
+        p("a").is_between(first, last) for first, last in _PRIVATE)), None, " OR ".join(
+            f"a BETWEEN {first} AND {last}" for first, last in _PRIVATE)),
+    "ip.in_prefix": Case(col.a.ip.in_prefix("10.0.0.0/8"), p("a").is_between(*_PRIVATE[0]),
+                         lambda t: pc.and_(pc.greater_equal(t["a"], _PRIVATE[0][0]),
+                                           pc.less_equal(t["a"], _PRIVATE[0][1])),
+                         f"a BETWEEN {_PRIVATE[0][0]} AND {_PRIVATE[0][1]}"),
+    "ip.network": Case(col.a.ip.network(24), p("a") & 0xFFFFFF00, lambda t: pc.bit_wise_and(t["a"], 0xFFFFFF00),
+                       f"a & {0xFFFFFF00}"),
+    "ip.lookup": Case(col.a.ip.lookup(wb.prefix_table({"10.0.0.0/8": "x"})),
+                      pl.when(p("a").is_between(*_PRIVATE[0])).then(pl.lit("x")), None,
+                      f"CASE WHEN a BETWEEN {_PRIVATE[0][0]} AND {_PRIVATE[0][1]} THEN 'x' END"),
     "wb.greatest": Case(wb.greatest(col.x, col.y), pl.max_horizontal("x", "y"),
                         lambda t: pc.max_element_wise(t["x"], t["y"]), "greatest(x, y)"),
     "wb.least": Case(wb.least(col.x, col.y), pl.min_horizontal("x", "y"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
@@ -35,6 +35,30 @@ def _is_in(addresses: IpAddresses, prefix: str) -> Array:
     for each in np.flatnonzero(masks):
         found &= (addresses.hextets[:, each] & masks[each]) == wanted[each]
     return np.asarray(found)
+
+
+def _are_addresses(numbers: Array) -> bool:
+    """Whether all are integers that are addresses of IPv4."""
+    if numbers.dtype.kind not in "iu":
+        return False
+    wide = numbers.view(np.uint64) if numbers.dtype.itemsize == 8 else numbers.astype(np.uint64)
+    return bool(np.max(wide, initial=0) < 1 << 32)
+
+
+def _are_in(numbers: Array, *prefixes: str) -> Any:
+    """Whether numbers are in one of some networks; None where one is no address of IPv4."""
+    if not _are_addresses(numbers):
+        return None
+    # Half the bytes: it costs less than two more comparisons.
+    seen = numbers if len(prefixes) == 1 else numbers.astype(np.uint32)
+    found = [(seen >= first) & (seen <= first + 2**32 - 1 - mask) for version, masks, wanted in map(_network, prefixes)
+             if version == 4 for first, mask in [(_number(wanted), _number(masks))]]
+    return reduce(np.bitwise_or, found) if found else np.zeros(numbers.shape, np.bool_)
+
+
+def _number(hextets: Array) -> int:
+    """The last two hextets as a number."""
+    return (int(hextets[6]) << 16) | int(hextets[7])
 
 
 def _bools(addresses: IpAddresses, found: Array) -> Any:
@@ -71,6 +95,13 @@ def _networks(column: Any, bits: int) -> Any:
     return IpAddresses(addresses.hextets & masks[addresses.versions], addresses.versions).of_type(column.type)
 
 
+def _networks_of_numbers(numbers: Array, bits: int) -> Any:
+    if not _are_addresses(numbers):
+        return None
+    mask = np.int64(_number(network_masks(4, bits)))
+    return numbers & mask.astype(numbers.dtype)  # narrow numbers have zeros where the mask is cut
+
+
 def _check_bits(types: Types, options: Sequence[Any], shown: str) -> None:
     most = 32 if pa.types.is_integer(types[0]) else 128
     if not 0 <= options[0] <= most:
@@ -90,10 +121,12 @@ ADDRESSES: Final[dict[str, Function]] = {
     "ip.to_ipv4": Function(_ADDRESS, pa.int64(), lambda x: read_column(x).of_type(pa.int64()), arrays=True),
     "ip.to_ipv6": Function(_ADDRESS, IPV6_TYPE, lambda x: read_column(x).of_type(IPV6_TYPE), arrays=True),
     "ip.version": Function(_ADDRESS, pa.int32(), _version, sql="ip_version", arrays=True),
-    "ip.is_private": Function(_ADDRESS, pa.bool_(), _is_private, sql="is_private_ip", arrays=True),
-    "ip.in_prefix": Function(_ADDRESS, pa.bool_(), _in_prefix, options=(str,), check=_check_prefix, arrays=True),
+    "ip.is_private": Function(_ADDRESS, pa.bool_(), _is_private, sql="is_private_ip", arrays=True,
+                              direct=lambda numbers: _are_in(numbers, *PRIVATE)),
+    "ip.in_prefix": Function(_ADDRESS, pa.bool_(), _in_prefix, options=(str,), check=_check_prefix, arrays=True,
+                             direct=_are_in),
     "ip.network": Function(_ADDRESS, None, _networks, options=(int,), sql="ip_network", check=_check_bits,
-                           arrays=True),
+                           arrays=True, direct=_networks_of_numbers),
     "ip.lookup": Function(_ADDRESS, lambda _, options: options[0].type, _lookup, options=(PrefixTable,),
                           arrays=True),
 }

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import whimbrel as wb
@@ -113,6 +114,21 @@ def test_integers_outside_of_ipv4_are_null() -> None:
     assert values(col.n.ip.to_text(), of) == [None, None, "255.255.255.255", None]
     assert values(col.u.ip.to_text(), of) == [None, None, "0.0.0.0", "0.0.0.1"]
     assert values(wb.lit("10.0.0.1").ip.to_ipv4(), of) == [10 * 2**24 + 1] * 4
+    assert values(wb.lit(10 * 2**24).ip.in_prefix("10.0.0.0/31"), of) == [True] * 4
+
+
+@pytest.mark.parametrize("type_", (pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64()), ids=str)
+def test_integers_are_as_their_texts(type_: pa.DataType) -> None:
+    numbers = [0, 1, 7, 100, 127, *(() if type_.bit_width < 32 else (10 << 24, (11 << 24) - 1, 11 << 24, 2**31 - 1))]
+    texts = pa.array([str(ipaddress.IPv4Address(number)) for number in numbers])
+    for rows in (numbers, [*numbers[:-1], None]):
+        column = pa.array(rows, type_)
+        of = batch(n=column, s=pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string())))
+        for prefix in ("10.0.0.0/8", "0.0.0.0/30", "0.0.0.7/32", "0.0.0.0/0", "::/0"):
+            assert values(col.n.ip.in_prefix(prefix), of) == values(col.s.ip.in_prefix(prefix), of), prefix
+        assert values(col.n.ip.is_private(), of) == values(col.s.ip.is_private(), of)
+        for bits in (0, 8, 30, 32):
+            assert values(col.n.ip.network(bits).ip.to_text(), of) == values(col.s.ip.network(bits), of), bits
 
 
 def longest(address, nets: dict):
