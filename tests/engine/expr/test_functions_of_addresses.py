@@ -16,6 +16,7 @@ from tests.engine.expr.tables import batch, values
 from whimbrel import col
 from whimbrel.errors import ExpressionError, WhimbrelError
 from whimbrel.expr.functions_of_addresses import PRIVATE
+from whimbrel.kernels import tier
 
 ODD = [
     "", ":", "::", ":::", "::1", "1::", "1:2:3:4:5:6:7:8", "1:2:3:4:5:6:7::", "::2:3:4:5:6:7:8", "1::2::3", "1:2:3",
@@ -109,7 +110,13 @@ def test_random_addresses(seed: int) -> None:
     check(texts)
 
 
-def test_integers_outside_of_ipv4_are_null() -> None:
+@pytest.mark.parametrize("name", ("interpreted", "primitives"))
+def test_integers_outside_of_ipv4_are_null(name: str) -> None:
+    with tier(name):
+        odd = batch(n=pa.array([-1, 2**32, 2**32 - 1, -2**63]), i=pa.array([-1, 0, -128, 127], pa.int8()))
+        assert values(col.n.ip.in_prefix("128.0.0.0/1"), odd) == [None, None, True, None]
+        assert values(col.n.ip.network(8), odd) == [None, None, 255 << 24, None]
+        assert values(col.i.ip.is_private(), odd) == [None, False, None, False]
     of = batch(n=pa.array([-1, 2**32, 2**32 - 1, None]), u=pa.array([2**64 - 1, 2**63, 0, 1], pa.uint64()))
     assert values(col.n.ip.to_text(), of) == [None, None, "255.255.255.255", None]
     assert values(col.u.ip.to_text(), of) == [None, None, "0.0.0.0", "0.0.0.1"]
@@ -124,11 +131,13 @@ def test_integers_are_as_their_texts(type_: pa.DataType) -> None:
     for rows in (numbers, [*numbers[:-1], None]):
         column = pa.array(rows, type_)
         of = batch(n=column, s=pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string())))
-        for prefix in ("10.0.0.0/8", "0.0.0.0/30", "0.0.0.7/32", "0.0.0.0/0", "::/0"):
-            assert values(col.n.ip.in_prefix(prefix), of) == values(col.s.ip.in_prefix(prefix), of), prefix
-        assert values(col.n.ip.is_private(), of) == values(col.s.ip.is_private(), of)
-        for bits in (0, 8, 30, 32):
-            assert values(col.n.ip.network(bits).ip.to_text(), of) == values(col.s.ip.network(bits), of), bits
+        for name in ("interpreted", "primitives"):
+            with tier(name):
+                for prefix in ("10.0.0.0/8", "0.0.0.0/30", "0.0.0.7/32", "0.0.0.0/0", "::/0"):
+                    assert values(col.n.ip.in_prefix(prefix), of) == values(col.s.ip.in_prefix(prefix), of), prefix
+                assert values(col.n.ip.is_private(), of) == values(col.s.ip.is_private(), of)
+                for bits in (0, 8, 30, 32):
+                    assert values(col.n.ip.network(bits).ip.to_text(), of) == values(col.s.ip.network(bits), of), bits
 
 
 def longest(address, nets: dict):

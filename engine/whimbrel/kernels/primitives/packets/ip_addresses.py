@@ -1,4 +1,4 @@
-"""Convert texts of addresses of IPv4 and IPv6 to hextets and back."""
+"""Convert texts of addresses of IPv4 and IPv6 to hextets and back, and compare numbers of IPv4."""
 
 from __future__ import annotations
 
@@ -182,3 +182,23 @@ def write_ipv6(hextets: Array, first: int, text: Array, at: int) -> int:
                 has_begun = True
         offset += 1
     return at
+
+
+def find_within(numbers: Array, first: int, last: int, found: Array) -> np.uint64:
+    """Write whether each number is from the first to the last one; all bits of all numbers, as of uint64."""
+    low, high, bits = np.uint64(first), np.uint64(last), np.uint64(0)
+    for row in range(found.shape[0]):
+        number = np.uint64(numbers[row])
+        bits |= number
+        found[row] = (number >= low) & (number <= high)
+    return bits
+
+
+def mask_numbers(numbers: Array, mask: int, masked: Array) -> np.uint64:
+    """Write each number with the bits of the mask only; all bits of all numbers, as of uint64."""
+    kept, bits = np.uint64(mask), np.uint64(0)
+    for row in range(masked.shape[0]):
+        number = np.uint64(numbers[row])
+        bits |= number
+        masked[row] = number & kept
+    return bits
