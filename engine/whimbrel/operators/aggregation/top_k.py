@@ -29,6 +29,7 @@ from whimbrel.plan import (
 )
 
 Array = np.ndarray[Any, Any]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -184,7 +185,7 @@ class TopKKernel(Kernel):
         self.watermark = watermark
         if not self.waiting and not len(self.active):
             return []
-        rows = Batch.concat([Batch.empty(self.active.schema), *self.waiting])
+        rows = Batch.concat(self.waiting or [Batch.empty(self.active.schema)])
         cut = len(rows) if watermark == INF else int(np.searchsorted(rows.sync, watermark, "left"))
         self.waiting = [rows.slice(cut, len(rows))] if cut < len(rows) else []
         rows = rows.slice(0, cut)
@@ -247,7 +248,7 @@ class TopKKernel(Kernel):
 
     def _ranked_apart(self, rows: Batch, groups: Array) -> list[Batch]:
         """The best rows of each instant, where all rows that start at one have ended at the next."""
-        instants = np.cumsum(np.diff(rows.sync, prepend=rows.sync[0]) > 0)
+        instants = np.cumsum(_begins(rows.sync))
         kept, ranks = self._best(rows, instants * (int(groups.max()) + 1) + groups)
         best = rows.take(kept)
         out = Batch(self.schema, best.sync, best.other, (*best.columns, Column(pa.int64(), ranks)))
@@ -268,29 +269,36 @@ class TopKKernel(Kernel):
             table = pa.table({"group": groups, "by": order_by} | named | {"first": rows.first_start})
             sort_keys = [(name, "ascending") for name in table.column_names]
             order = np.asarray(Column.from_arrow(pc.sort_indices(table, sort_keys)).values).astype(np.int64)
-            order = order[np.isin(order, there)]
+            order = order if len(there) == len(rows) else order[np.isin(order, there)]
         group, value = groups[order], order_by[order]
-        number = np.arange(len(order))
-        begins, same = _latest(number, group[1:] != group[:-1]), number
-        if op.ties:
-            same = _latest(number, (group[1:] != group[:-1]) | (value[1:] != value[:-1]))
-        rank = same - begins + 1
+        begins = _begins(group)
+        number = np.arange(1, len(order) + 1)
+        rank = _latest(number, begins | _begins(value)) if op.ties else number
+        rank = rank - _latest(number, begins) + 1
         kept = np.flatnonzero(rank <= op.k)
-        return order[kept], rank[kept].astype(np.int64)
+        return order[kept], rank[kept]
 
 
 def _rows_apart(start: Array, end: Array, watermark: int) -> int:
     """How many of the first rows end together with all that start when they do, and before any other starts."""
-    first = np.flatnonzero(np.append(True, start[1:] > start[:-1]))
-    following = np.append(start[first[1:]], watermark)
-    latest = np.maximum.reduceat(end, first)
-    apart = (np.minimum.reduceat(end, first) == latest) & (latest <= following) & (latest < INF)
+    first = np.flatnonzero(_begins(start))
+    earliest, latest = np.minimum.reduceat(end, first), np.maximum.reduceat(end, first)
+    apart = (earliest == latest) & (latest < INF)
+    apart[:-1] &= latest[:-1] <= start[first[1:]]
+    apart[-1] &= latest[-1] <= watermark
     return len(start) if apart.all() else int(first[np.argmin(apart)])
 
 
-def _latest(number: Array, begins: Array) -> Array:
-    """For each row, the number of the latest row that begins something: the first one does, others where it is said."""
-    return np.maximum.accumulate(np.append(number[:1], np.where(begins, number[1:], 0)))
+def _begins(values: Array) -> Mask:
+    """Whether each value is another one than that before it; the first is."""
+    begins = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=begins[1:])
+    return begins
+
+
+def _latest(number: Array, begins: Mask) -> Array:
+    """For each row, the number of the latest row that begins something; numbers are above 0."""
+    return np.maximum.accumulate(number * begins)
 
 
 def _together(ranks: list[Array]) -> Array:
