@@ -17,6 +17,8 @@ DATA = {
     "a few rows late": np.where(CHANCE.random(ROWS) < 0.01, FORWARD - CHANCE.integers(0, 90_000, ROWS), FORWARD),
     "many a few rows late, few far": np.where(CHANCE.random(ROWS) < 0.05, FORWARD // 21 - CHANCE.integers(0, 20, ROWS),
                                               np.where(CHANCE.random(ROWS) < 0.01, 100, FORWARD // 21)),
+    "few far, then more, of times that others have": FORWARD // 70 - np.where(
+        CHANCE.random(ROWS) < np.where(np.arange(ROWS) < ROWS // 2, 0.002, 0.03), CHANCE.integers(0, 400, ROWS), 0),
     "half of them late": np.where(CHANCE.random(ROWS) < 0.5, FORWARD - CHANCE.integers(0, 900, ROWS), FORWARD),
     "one row very late": np.append(FORWARD, -(2**62)),
     "no order": CHANCE.integers(0, 10**6, ROWS),

@@ -11,6 +11,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
+BLOCK = 4_096
+"""How many times are compared before it is asked whether one was earlier."""
 DIGIT_BITS = 9
 """Bits sorted by at a time: the counters of a pass stay in the first cache."""
 MOVES, FEW_MOVES = 4, 256
@@ -20,11 +22,14 @@ REACH = 32
 
 
 def ascending(times: Array) -> bool:
-    """Whether no time is before the one in front of it: all are compared, which is sooner done than to stop."""
-    falls = False
-    for row in range(1, times.shape[0]):
-        falls |= times[row] < times[row - 1]
-    return not falls
+    """Whether no time is before the one in front of it; a block is compared whole, since to stop in it takes longer."""
+    for first in range(1, times.shape[0], BLOCK):
+        falls = False
+        for row in range(first, min(first + BLOCK, times.shape[0])):
+            falls |= times[row] < times[row - 1]
+        if falls:
+            return False
+    return True
 
 
 def extent(times: Array) -> tuple[Any, Any]:
@@ -51,10 +56,14 @@ def steps(times: Array) -> tuple[Any, Any]:
 def order_near(sync: Array, late: Array, order: Array) -> int:
     """Insertion sort for rows that are a few positions late; collect later rows. Return their number, or -1.
 
-    A moved row goes after all rows of its time. A collected row arrived before no other row of its time.
+    Later rows are moved, too, while moves cost less than to merge what is collected, which moves nearly all rows.
+
+    A moved row goes after all rows of its time. A collected row arrived before no other row of its time, since none is
+    moved far once some are collected.
     """
     index = 0
     found = 0
+    far = 0
     moved = 0
     moves = 0
     few = late.shape[0] >> 4
@@ -66,6 +75,14 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
             newest = time
             index += 1
         elif index >= REACH and sync[order[index - REACH]] > time:
+            to = index if found > 0 else _position(sync, order, index, time)
+            far += index - to
+            if found == 0 and far <= few + row:
+                for at in range(index, to, -1):
+                    order[at] = order[at - 1]
+                order[to] = row
+                index += 1
+                continue
             if found == late.shape[0] or found > few + (row >> 3):
                 return -1
             late[found] = row
@@ -82,6 +99,21 @@ def order_near(sync: Array, late: Array, order: Array) -> int:
             if moved > few + (row >> 2) or moves > few + 4 * row:
                 return -1
     return found
+
+
+def _position(sync: Array, order: Array, index: int, time: int) -> int:
+    """Where a row of this time belongs in the first rows of `order`: searched from their end in growing steps."""
+    reach = REACH
+    while reach < index and sync[order[index - reach]] > time:
+        reach *= 2
+    low, high = max(index - reach, 0), index - reach // 2
+    while low < high:
+        middle = (low + high) // 2
+        if sync[order[middle]] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
 
 
 def merge_late(sync: Array, late_in_order: Array, order: Array) -> None:
