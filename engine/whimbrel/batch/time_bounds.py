@@ -6,7 +6,7 @@ import numpy as np
 
 from whimbrel.batch.batch import Batch, Ticks
 from whimbrel.batch.pulse import Pulse
-from whimbrel.clock import INF, MIN_TIME
+from whimbrel.clock import INF, MIN_TIME, format_instant, show_ticks
 from whimbrel.errors import KernelError
 
 
@@ -39,7 +39,8 @@ def check_reach(batch: Batch, ticks: int, where: str, *, in_order: bool = False,
         times += [int(known.min()), int(known.max())] if len(known) else []
     for time in times:
         if not MIN_TIME + ticks < time < INF - ticks:
-            raise KernelError(f"The time {time} is too close to the limit of int64: {ticks} ticks must fit between.",
+            raise KernelError(f"The time {_shown(time, batch)} is too close to the limit of int64: "
+                              f"{_span(ticks, batch)} must fit between.",
                               where=where, hint="Leave out such placeholder times before the log is read.")
 
 
@@ -52,3 +53,13 @@ def elapsed(later: Ticks, earlier: Ticks) -> Ticks:
     with np.errstate(over="ignore"):
         ticks = later - earlier
     return np.where(ticks < 0, INF, ticks)
+
+
+def _shown(time: int, batch: Batch) -> str:
+    """A time as users see it, if there is an instant for it: the least int64 has none."""
+    schema = batch.schema
+    return str(time if schema.unit is None or time == MIN_TIME else format_instant(time, schema.unit, schema.zone))
+
+
+def _span(ticks: int, batch: Batch) -> str:
+    return f"{ticks} ticks" if batch.schema.unit is None else show_ticks(ticks, batch.schema.unit)

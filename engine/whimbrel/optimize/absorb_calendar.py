@@ -27,7 +27,7 @@ def absorb_calendar(node: Node) -> Node:
     remembers = window.remembers and (not is_sorted or node.op.reads_starts(node.inputs[0].schema))
     cells = Node(CalendarCells(windows=window.windows, rounds=True, remembers=remembers), below.inputs)
     rows = Node(Sort(), (cells,)) if is_sorted else cells
-    reduced = replace(node.op, grid=WindowGrid(1, 1), causal=window.windows.label == "end",
+    reduced = replace(node.op, grid=WindowGrid(1, 1, window=window.show()), causal=window.windows.label == "end",
                       cell=window.windows.grid.step.show())
     return Node(CalendarTimes(windows=window.windows), (Node(reduced, (rows,)),))
 
@@ -45,7 +45,8 @@ def split_calendar(node: Node) -> Node:
     if states is None:
         return node
     step = windows.grid.step
-    panes = replace(states, grid=WindowGrid(1, 1), causal=windows.label == "end", cell=step.show())
+    panes = replace(states, grid=WindowGrid(1, 1, window=window.show()), causal=windows.label == "end",
+                    cell=step.show())
     cells = Node(CalendarCells(windows=replace(windows, size=step), rounds=True, remembers=window.remembers),
                  below.inputs)
     lasting = Node(CalendarTimes(windows=windows, lasting=True), (Node(panes, (cells,)),))

@@ -38,7 +38,8 @@ def absorb_window(node: Node) -> Node:
     lead -= _closed_right(window)
     if is_sorted and isinstance(window, ClosedWindow):  # starts are on the grid already
         lead = 0
-    grid = WindowGrid(window.size, window.hop, window.offset - lead)
+    called = window.called if isinstance(window, HoppingWindow) else window.show()
+    grid = WindowGrid(window.size, window.hop, window.offset - lead, window=called)
     return Node(replace(node.op, grid=grid, lead=lead, causal=window.label == "end", unit=window.unit), inputs)
 
 

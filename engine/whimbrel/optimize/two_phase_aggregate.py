@@ -28,10 +28,10 @@ def split_aggregate(steps: tuple[Operator, ...], node: Node, *,
     if not grid or not isinstance(window, HoppingWindow):
         return (*steps, states), merge, finish
     if window.size == window.hop:
-        adjacent = WindowGrid(window.size, window.hop, window.offset)
+        adjacent = WindowGrid(window.size, window.hop, window.offset, window=window.called)
         merge = replace(merge, grid=adjacent, causal=window.label == "end", unit=window.unit)
         return (*steps, states), merge, finish
-    panes = replace(window, size=window.hop)
+    panes = replace(window, size=window.hop, panes_of=window.called)
     return (*steps[:-1], panes, states, SetDuration(size=window.size, unit=window.unit)), merge, finish
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import gcd
 from typing import Literal
@@ -22,6 +22,7 @@ class WindowGrid:
     Where a `size` above the hop is not a multiple of it, ends are the event's start plus `size`, rounded as starts are.
     At any grid point T exactly those events are active that lie in the window that ends (or with "end": begins) there.
     `shared`: an event on a border belongs to the windows on both of its sides, and lasts a hop longer.
+    `window`: the call of the user's window, for errors.
     """
 
     size: int
@@ -29,6 +30,7 @@ class WindowGrid:
     offset: int = 0
     label: Literal["start", "end"] = "start"
     shared: bool = False
+    window: str = field(default="", compare=False, repr=False)
 
     @property
     def tumbling(self) -> bool:

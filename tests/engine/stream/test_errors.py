@@ -19,6 +19,11 @@ def log() -> wb.Stream:
     return wb.from_arrow(LOG, time="at", name="log")
 
 
+def far() -> wb.Stream:
+    """A row at the end of nanoseconds."""
+    return wb.from_arrow({"at": pa.array([2**63 - 8], pa.timestamp("ns")), "x": [1.5]}, time="at")
+
+
 def other() -> wb.Stream:
     return wb.from_arrow({"at": [1, 2], "end": [5, 6]}, time="at", name="log")
 
@@ -115,6 +120,18 @@ MISTAKES: dict[str, tuple[Callable[[], object], list[str]]] = {
     "windows beyond time": (
         lambda: wb.from_arrow({"t": [2**63 - 5]}, time="t").tumbling_window(10).aggregate(n=wb.count()).collect(),
         ["too close to the limit of int64", "tumbling_window(10)", "placeholder"],
+    ),
+    "windows beyond time in panes": (
+        lambda: far().hopping_window("4s", "2s").aggregate(n=wb.count()).at_latencies("0s", "2s").collect(),
+        ["The time 2262-04-11 23:47:16.85", "4s must fit between", "hopping_window('4s', '2s')"],
+    ),
+    "windows beyond time in states": (
+        lambda: far().hopping_window("4s", "2s").aggregate(m=wb.mean(col.x)).at_latencies("0s", "2s").collect(),
+        ["The time 2262-04-11 23:47:16.85", "hopping_window('4s', '2s')"],
+    ),
+    "windows beyond time at latencies": (
+        lambda: far().tumbling_window("4s").aggregate(n=wb.count()).at_latencies("0s", "2s").collect(),
+        ["8s must fit between", "tumbling_window('4s')"],
     ),
     "windows before time": (
         lambda: wb.from_arrow({"t": [-(2**63) + 1]}, time="t").hopping_window(10, 5).collect(),

@@ -161,7 +161,7 @@ class LatencyAggregateKernel(AdvancesWhenIdle):
         late = band == len(self.latencies)
         rows = batch.with_absent(late) if late.any() else batch
         check_reach(rows if rows.absent is None else rows.compact(), 2 * self.grid.size + abs(self.grid.offset),
-                    f"tumbling_window({self.grid.size})")
+                    self.grid.window)
         with explained_errors(self.measures, lambda: self._inputs(self._counting(rows))):
             self._take_in(self._counting(rows), frozen(band))
             return self._due()

@@ -121,7 +121,7 @@ class PaneKernel(Kernel):
 
     def _take_in(self, batch: Batch, *, closes: bool) -> None:
         """Take in rows, and close the open pane after them if nothing follows."""
-        check_reach(batch, self.reach, f"tumbling_window({self.grid.size})", in_order=True)
+        check_reach(batch, self.reach, self.grid.window, in_order=True)
         if self.keys.is_crowded and not self.by_number:
             self._remove_keys()
         with self.errors_of(lambda: batch):

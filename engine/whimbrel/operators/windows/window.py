@@ -82,6 +82,8 @@ class HoppingWindow(Operator):
         What a tick is, for printing.
     remembers : bool
         Whether events retain their start before rounding.
+    panes_of : str
+        The call of the window of which these are the panes, for errors.
 
     Notes
     -----
@@ -107,6 +109,7 @@ class HoppingWindow(Operator):
     label: Label = "start"
     unit: TickUnit = None
     remembers: bool = True
+    panes_of: str = ""
 
     def schema(self, *upstream: Schema) -> Schema:
         where = self.show()
@@ -146,6 +149,11 @@ class HoppingWindow(Operator):
 
     def kernel(self, *upstream: Schema) -> Kernel:
         return HoppingKernel(self)
+
+    @property
+    def called(self) -> str:
+        """The call of the user's window."""
+        return self.panes_of or self.show()
 
     def show(self) -> str:
         hop, size, *offset = show_grid(self.hop, self.offset, self.unit, self.size)
@@ -268,7 +276,7 @@ class HoppingKernel(Stateless):
     def apply(self, batch: Batch) -> Batch:
         window = self.window
         batch = starts_only(batch)
-        check_reach(batch, window.size + window.hop + abs(window.offset), window.show())
+        check_reach(batch, window.size + window.hop + abs(window.offset), window.called)
         start = self._snap(batch.sync)
         if window.hop > window.size:
             batch, start = self._without_gaps(batch, start)
