@@ -42,8 +42,8 @@ class Statement:
     text : SqlText
     explained : bool
         EXPLAIN stood before it.
-    latencies : tuple of str
-        Those of EMIT AT after it.
+    latencies : tuple of str or int
+        Those of EMIT AT after it; plain numbers are ticks.
     blocks : QueryBlocks
         DEFINE and PARAM before it.
     """
@@ -51,7 +51,7 @@ class Statement:
     tree: Any
     text: SqlText
     explained: bool = False
-    latencies: tuple[str, ...] = ()
+    latencies: tuple[str | int, ...] = ()
     blocks: QueryBlocks = field(default_factory=QueryBlocks)
 
 
@@ -153,7 +153,7 @@ def _end(source: SqlText, tokens: Sequence[Any]) -> int:
     return min(max(end, tokens[0].end + 1), len(source.text))
 
 
-def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], tuple[str, ...]]:
+def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], tuple[str | int, ...]]:
     """The statement without EMIT at its end, and the latencies that it names."""
     depth = 0
     for number, token in enumerate(tokens):
@@ -163,14 +163,21 @@ def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], tuple[str, ...
         words = [each.text.upper() for each in tokens[number + 1 :]]
         if words[:1] == ["AT"] and len(words) > 1:
             values = tokens[number + 2 :: 2]
-            if all(each.token_type == TokenType.STRING for each in values) and all(
-                    each.token_type == TokenType.COMMA for each in tokens[number + 3 :: 2]):
-                return tokens[:number], tuple(each.text for each in values)
+            latencies = [_latency(each) for each in values]
+            if None not in latencies and all(each.token_type == TokenType.COMMA for each in tokens[number + 3 :: 2]):
+                return tokens[:number], tuple(each for each in latencies if each is not None)
         if words in (["FINAL"], ["ON", "WINDOW", "CLOSE"], ["AFTER", "WATERMARK"]):
             return tokens[:number], ()
         raise source.error_at("EMIT must name latencies, or FINAL.", token.start, tokens[-1].end + 1,
-                             "Use EMIT AT '1s', '1m'.")
+                             "Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer.")
     return tokens, ()
+
+
+def _latency(token: Any) -> str | int | None:
+    """A duration, or a number of ticks."""
+    if token.token_type == TokenType.NUMBER and token.text.isdecimal():
+        return int(token.text)
+    return str(token.text) if token.token_type == TokenType.STRING else None
 
 
 def _parse_error(source: SqlText, error: ParseError, tokens: Sequence[Any]) -> SqlError:

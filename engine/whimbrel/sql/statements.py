@@ -114,7 +114,17 @@ def _result(statement: Statement, binder: Binder) -> Any:
     if order is not None or limit is not None or offset is not None:
         return ordered(relation, tree, binder, lambda wide: query(wide, binder))
     if statement.latencies:
-        whole = stream.schema.unit is None
-        return stream.at_latencies(*(int(each) if whole and each.strip().isdecimal() else each
-                                     for each in statement.latencies))
+        return stream.at_latencies(*_latencies(statement, whole=stream.schema.unit is None))
     return stream
+
+
+def _latencies(statement: Statement, *, whole: bool) -> list[str | int]:
+    """The latencies of EMIT AT: ticks where times are integers, else durations with a unit."""
+    if whole:
+        return [int(each) if isinstance(each, int) or each.strip().isdecimal() else each
+                for each in statement.latencies]
+    if any(isinstance(each, int) for each in statement.latencies):
+        spelled = ", ".join(f"'{each}s'" if isinstance(each, int) else f"'{each}'" for each in statement.latencies)
+        raise statement.text.error("A latency needs a unit, because times are timestamps.", statement.tree,
+                                   f"Use EMIT AT {spelled}.")
+    return list(statement.latencies)

@@ -57,6 +57,12 @@ def test_views_before_one_query() -> None:
 def test_latencies() -> None:
     bands = sql("SELECT m, count(*) AS n FROM bids GROUP BY date_trunc('minute', ts) AS m EMIT AT '1s', '1m'")
     assert bands.latencies == ("1s", "1m")
+    for spelled in ("0, 5", "'0', '5'", "0, '5'"):  # ticks, as in at_latencies(0, 5)
+        bands = sql(f"SELECT tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb EMIT AT {spelled}")
+        assert bands.latencies == ("0", "5")
+    with pytest.raises(wb.SqlError, match="A latency needs a unit") as failed:
+        sql("SELECT m, count(*) AS n FROM bids GROUP BY date_trunc('minute', ts) AS m EMIT AT 0, '5s'")
+    assert failed.value.hint == "Use EMIT AT '0s', '5s'."
     plain = sql("SELECT tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb EMIT FINAL")
     assert plain.collect()["n"].to_pylist() == [2, 2, 1]
 
@@ -158,6 +164,8 @@ def test_an_interrupted_caller_leaves_the_limit_of_recursion_to_its_thread() -> 
     ("SELECT len FROM TCP ORDER BY (SELECT max(len) FROM TCP)", "ORDER BY needs a column of the result, not a query"),
     ("SELECT * FROM '[links]'", "There is no table '[links]'"),
     ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 'soon'", "Cannot read 'soon' as a duration"),
+    ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 0.5, 5", "EMIT must name latencies, or FINAL"),
+    ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 5, 0", "Latencies must be in increasing order, got 5, 0"),
 ])
 def test_mistakes_that_were_errors_of_python(text: str, words: str) -> None:
     with pytest.raises(wb.SqlError) as failed:
