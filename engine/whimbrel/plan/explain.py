@@ -33,18 +33,20 @@ def readable(text: str) -> str:
 
 def explain_together(roots: Sequence[Node], more: Lines = MappingProxyType({})) -> list[str]:
     """Print several plans; what they share is printed with the first."""
-    names = _shared_names(roots)
+    shared, names = _shared(roots), dict[int, str]()
     done: set[int] = set()
-    return ["\n".join(_lines(root, names, done, more)) for root in roots]
+    return ["\n".join(_lines(root, shared, names, done, more)) for root in roots]
 
 
-def _lines(root: Node, names: dict[int, str], done: set[int], more: Lines) -> Iterator[str]:
+def _lines(root: Node, shared: set[int], names: dict[int, str], done: set[int], more: Lines) -> Iterator[str]:
     """The lines of a tree, and after them those of subtrees that would stand too far to the right."""
     trees = deque([root])
     while trees:
         todo = [(trees.popleft(), "", "")]
         while todo:
             node, head, indent = todo.pop()
+            if id(node) in shared:
+                names.setdefault(id(node), f"#{len(names) + 1}")  # numbers stand in the order of the lines
             name = names.get(id(node))
             if name and (id(node) in done or node in trees):
                 yield f"{head}{name}, {'as above' if id(node) in done else 'below'}"
@@ -77,10 +79,10 @@ def _line(node: Node) -> str:
     return f"{node.op.show()}   [{node.properties.show()}]"
 
 
-def _shared_names(roots: Sequence[Node]) -> dict[int, str]:
+def _shared(roots: Sequence[Node]) -> set[int]:
+    """The identities of nodes that several nodes or plans read."""
     uses = {id(root): 1 for root in roots} if len(roots) > 1 else {}
     for node in walk(roots):
         for below in node.inputs:
             uses[id(below)] = uses.get(id(below), 0) + 1
-    shared = [node for node in walk(roots) if uses.get(id(node), 0) > 1]
-    return {id(node): f"#{position}" for position, node in enumerate(shared, 1)}
+    return {node for node, times in uses.items() if times > 1}
