@@ -22,6 +22,8 @@ from whimbrel.run.state_folder import check_sums, found_folder, has_sums, read_f
 
 FORMAT = 16
 _INPUTS = r" of \d+(, \d+)*$"
+_BAND = re.compile(r"band\((?:.+ < )?late <= ('[^']*'|\d+)(?: by .*)?\) of \d+")
+"""The step of a latency band, as :class:`~whimbrel.operators.LatenessBand` shows it."""
 _RUN = "run.arrow"
 
 
@@ -101,6 +103,10 @@ def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], wher
         raise CheckpointError(f"The checkpoint has {_count(len(run['settled']))}, got {len(plans)}.", where=where,
                               hint="Give all queries that were started together, in their order.")
     written, wanted = run["queries"], describe_plans(plans)
+    if (was := _latencies(written)) != (given := _latencies(wanted)):
+        raise CheckpointError(f"The checkpoint belongs to another query: it has {was}, not {given}.", where=where,
+                              hint=f"Restore the bands of the same query with {was}."
+                              if was.startswith("at") else "Restore the query without at_latencies(...).")
     for old, new in zip(written, wanted, strict=False):
         if old != new:
             was, given = (re.sub(_INPUTS, "", step) for step in (old, new))
@@ -117,6 +123,13 @@ def _check(run: dict[str, Any], plans: Sequence[Node], runs: Sequence[str], wher
     if run["last"] != _last_steps(plans):
         raise CheckpointError("The checkpoint has the same queries in another order.", where=where,
                               hint="Give the queries in the order in which they were started.")
+
+
+def _latencies(steps: Sequence[str]) -> str:
+    """The latencies of described plans, in the user's words."""
+    found = dict.fromkeys(match[1] for match in map(_BAND.fullmatch, steps) if match)
+    shown = ", ".join("'0s'" if latency == "'0'" else latency for latency in found)
+    return f"at_latencies({shown})" if found else "one latency"
 
 
 def _count(queries: int) -> str:
