@@ -131,7 +131,10 @@ METRICS: Mapping[str, str] = {"share": "fraction_read", "forgotten_rows": "evict
 LATENCY_BANDS: Mapping[str, str] = {
     "behind": "bands[0].lineage(...)", "at_latencies": "one at_latencies(...) with all latencies",
     **{name: f"bands[0].{name}(...)" for name in ("lineage", "where", "select", "with_columns", "aggregate", "group_by",
-                                                 "top_k", "join", "to_pandas", "to_polars", "head", "plan")},
+                                                 "top_k", "join", "union", "to_pandas", "to_polars", "head", "plan",
+                                                 "rename", "progressive", "certify")},
+    "schema": "bands[0].schema", "python": "query.python()",
+    **{name: f"aggregate(x=wb.{name}(...)) before at_latencies(...)" for name in ("sum", "mean", "min", "max")},
 }
 
 RUN: Mapping[str, str] = {"behind": "lineage(...)"}
@@ -198,7 +201,8 @@ def renamed(**arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
-def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> Callable[[Any, str], NoReturn]:
+def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = (),
+           called: str = "") -> Callable[[Any, str], NoReturn]:
     """A ``__getattr__``: the error for a name that is not here says what it is called here.
 
     Parameters
@@ -209,6 +213,8 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
         From the names of other tools.
     known : iterable of str
         Names that are here; default: those of the class.
+    called : str
+        What users call such an object, for the location of the error.
 
     Examples
     --------
@@ -227,12 +233,12 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = ()) -> 
     def refuse(self: Any, name: str) -> NoReturn:
         if name.startswith("_"):  # asked by programs, which only look whether it is there
             raise AttributeError(name)
-        hint = elsewhere.get(name)
+        hint, where = elsewhere.get(name), called and f"{called}.{name}"
         if hint is None:
             names = [each for each in known or dir(type(self)) if not each.startswith("_")]
             close = difflib.get_close_matches(name, names, n=1)
             hint = f"Use {close[0]!r}." if close else f"Use one of {', '.join(names)}." if len(names) <= 10 else ""
-            raise UnknownNameError(f"{of} has no {name!r}.", hint=hint)
-        raise UnknownNameError(f"{of} has no {name!r}.", hint=f"Use {hint}.")
+            raise UnknownNameError(f"{of} has no {name!r}.", where=where, hint=hint)
+        raise UnknownNameError(f"{of} has no {name!r}.", where=where, hint=f"Use {hint}.")
 
     return refuse

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
@@ -18,22 +17,31 @@ S = TypeVar("S", bound=StreamLike)
 
 def latency_ticks(query: Node, latencies: Sequence[Duration]) -> list[int]:
     """Check latencies, and that the query supports them."""
-    unit = query.schema.unit
-    where = f"at_latencies({', '.join(map(repr, latencies))})"
+    ticks = increasing_ticks(latencies, query.schema.unit, "at_latencies")
+    _check(query, f"at_latencies({', '.join(map(repr, latencies))})")
+    return ticks
+
+
+def increasing_ticks(latencies: Sequence[Duration], unit: TickUnit, method: str, of: str = "") -> list[int]:
+    """Ticks of the latencies that a method was given, the shortest first.
+
+    >>> increasing_ticks(["5s", "1m"], "s", "at_latencies")
+    [5, 60]
+    """
+    where = f"{of}{method}({', '.join(map(repr, latencies))})"
     if not latencies:
-        raise PlanError("at_latencies() needs a latency.", where=where, hint='Use at_latencies("1s", "1m").')
+        raise PlanError(f"{method}() needs a latency.", where=where, hint=f'Use {method}("1s", "1m").')
     if isinstance(latencies[0], list | tuple):
         given = ", ".join(map(repr, latencies[0]))
-        raise PlanError("Latencies are given one by one, not in a list.", where=where,
-                        hint=f"Use at_latencies({given}).")
+        raise PlanError("Latencies are given one by one, not in a list.", where=where, hint=f"Use {method}({given}).")
     ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
     if min(ticks) < 0:
         raise PlanError(f"A latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
                         hint='Use a duration, such as "5m", or 0.')
     if any(later <= earlier for earlier, later in pairwise(ticks)):
+        given = ", ".join(repr(latency) for _, latency in sorted(dict(zip(ticks, latencies, strict=True)).items()))
         raise PlanError(f"Latencies must be in increasing order, got {', '.join(map(repr, latencies))}.", where=where,
-                        hint='Put the shortest first: at_latencies("1s", "1m").')
-    _check(query, where)
+                        hint=f"Put the shortest first: {method}({given}).")
     return ticks
 
 
@@ -47,20 +55,6 @@ def check_split(latencies: Sequence[Duration], partial: object, merge: object) -
         if given is not None and not callable(given):
             raise PlanError(f"{name} must be a function, got {given!r}.", where=where,
                             hint="Use partial=lambda rows: rows.tumbling_window(...).aggregate(...).")
-
-
-def position_of_band(index: int | str, names: Sequence[str], unit: TickUnit) -> int:
-    """The number of a band, which may be asked by its latency in any spelling."""
-    if isinstance(index, str):
-        name = index
-        with suppress(PlanError):
-            name = show_ticks(duration_ticks(index, unit), unit)
-        if name in names:
-            return names.index(name)
-    if isinstance(index, int) and -len(names) <= index < len(names):
-        return index
-    raise PlanError(f"There is no band {index!r}.", where=f"bands[{index!r}]",
-                    hint=f"Use a number below {len(names)}, or one of {', '.join(map(repr, names))}.")
 
 
 def on_time(query: Node, ticks: Sequence[int]) -> list[Node]:

@@ -21,6 +21,7 @@ from whimbrel.kernels import wait_for_compiler
 from whimbrel.operators import LatenessBand
 from whimbrel.plan import Node, OrderingSpec, Source, WithOrdering
 from whimbrel.progressive.validation import check_confidence
+from whimbrel.stream.latency_bands import increasing_ticks
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.stream_protocol import StreamLike
 
@@ -199,6 +200,7 @@ class Lateness:
         Parameters
         ----------
         *latencies : str, timedelta or int (ticks)
+            In increasing order.
         query : Stream, optional
             A query over the source. Its changed results are the larger of two counts: missing rows and extra rows.
 
@@ -208,19 +210,12 @@ class Lateness:
             latency, rows_lost, fraction_lost; with a query also results (with nothing lost), results_changed and
             fraction_changed.
         """
-        if not latencies:
-            raise PlanError("at() needs a latency.", where=f"lateness({self.source.name}).at()",
-                            hint='Use at("1s", "1m").')
-        unit, where = self.source.schema.unit, f"lateness({self.source.name}).at(...)"
-        ticks = [duration_ticks(latency, unit, where=where) for latency in latencies]
-        if min(ticks) < 0:
-            raise PlanError(f"A reorder latency must be at least 0, got {show_ticks(min(ticks), unit)}.", where=where,
-                            hint='Use a duration, such as "5m", or 0.')
+        ticks = increasing_ticks(latencies, self.source.schema.unit, "at", f"lateness({self.source.name}).")
         lost = [self._lost(latency) for latency in ticks]
         columns = {"latency": self._shown(ticks), "rows_lost": pa.array(lost, pa.int64()),
                    "fraction_lost": [rows / self.rows if self.rows else 0.0 for rows in lost]}
         if query is not None:
-            self._check(query, where)
+            self._check(query, f"lateness({self.source.name}).at(...)")
             columns |= self._effect(query.node, ticks)
         return pa.table(columns)
 

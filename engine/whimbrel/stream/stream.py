@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -32,10 +32,11 @@ from whimbrel.plan import (
 )
 from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.actions import Actions
+from whimbrel.stream.band_sequence import BandSequence
 from whimbrel.stream.certify import Certificate, certify
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
-from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time, position_of_band
+from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
 from whimbrel.stream.query_texts import Texts
 from whimbrel.stream.rebind import rebind
@@ -346,7 +347,7 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LatencyBands(Sequence[Stream]):
+class LatencyBands(BandSequence[Stream]):
     """The results of one query at several reorder latencies.
 
     The results are a sequence of streams, the earliest first.
@@ -394,22 +395,7 @@ class LatencyBands(Sequence[Stream]):
     merge: Query | None = None
 
     if not TYPE_CHECKING:
-        __getattr__ = absent("A query at several latencies", LATENCY_BANDS)
-
-    @overload
-    def __getitem__(self, index: int | str) -> Stream: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Stream]: ...
-    def __getitem__(self, index: int | str | slice) -> Stream | Sequence[Stream]:
-        if not isinstance(index, slice):
-            index = position_of_band(index, self.latencies, self.query.schema.unit)
-        return self.streams[index]
-
-    def __len__(self) -> int:
-        return len(self.streams)
-
-    def __iter__(self) -> Iterator[Stream]:
-        return iter(self.streams)
+        __getattr__ = absent("A query at several latencies", LATENCY_BANDS, called="bands")
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:

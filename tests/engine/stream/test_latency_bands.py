@@ -20,7 +20,7 @@ import pytest
 import whimbrel as wb
 from tests.conftest import SHARED_DATA
 from whimbrel import col
-from whimbrel.errors import PlanError, SchemaError, WhimbrelError
+from whimbrel.errors import CheckpointError, PlanError, SchemaError, UnknownNameError, WhimbrelError
 from whimbrel.plan import Node, OrderingSpec, WithOrdering
 
 LOG: dict[str, list[Any]] = {"at": [1, 5, 3, 9, 2], "seen": [1, 5, 6, 9, 9], "k": ["a", "b", "a", "a", "b"]}
@@ -105,6 +105,8 @@ def test_an_aggregate_that_merges_in_order_runs_once_per_band() -> None:
     assert plan.count("states(n=count(), m=mean(col.at * 0.5))") == plan.count("sort()") == 3
     assert plan.count("merge(") == 2
     assert plan.count("finish(") == 3
+    numbers = list(dict.fromkeys(re.findall(r"#\d+", plan)))
+    assert numbers == [f"#{number}" for number in range(1, len(numbers) + 1)] != []
 
 
 def test_one_that_does_not_merge_is_given_all_rows() -> None:
@@ -285,11 +287,18 @@ def test_bands_are_found_by_number_and_by_latency() -> None:
         n=wb.count()).at_latencies("60s", "1h30m")
     assert timed["60s"] is timed["1m"] is timed[0]
     assert timed["1h30m"] is timed[timed.latencies[1]] is timed[1]
+    assert bands[:2] == bands.streams[:2]
+    assert bands.count(bands[1]) == 1
+    with pytest.raises(UnknownNameError, match=re.escape("Use aggregate(n=wb.count()) before at_latencies(...)")):
+        bands.count()
     for wrong in (3, "1", 1.5):
         with pytest.raises(PlanError, match="There is no band"):
             bands[wrong]
-    with pytest.raises(WhimbrelError, match=re.escape("Use bands[0].where(...).")):
+    with pytest.raises(PlanError, match="A slice of bands is by number"):
+        bands["0":"2"]  # type: ignore[misc]
+    with pytest.raises(WhimbrelError, match=re.escape("Use bands[0].where(...).")) as refused:
         _ = bands.where
+    assert refused.value.where == "bands.where"
     with pytest.raises(WhimbrelError, match=re.escape("Use one at_latencies(...) with all latencies.")):
         _ = bands.at_latencies
 
@@ -300,6 +309,21 @@ def test_bands_resume_together_from_checkpoints(tmp_path: Path) -> None:
         runs = bands.start(checkpoints=wb.Checkpoints(tmp_path))
         assert all(run.wait(30) for run in runs)
         assert [run.snapshot().table.num_rows for run in runs] == [rows] * 3
+
+
+def test_a_checkpoint_names_the_latencies_that_it_has(tmp_path: Path) -> None:
+    timed = wb.from_arrow({"at": pa.array([1, 2], pa.timestamp("s"))}, time="at").tumbling_window("1m").aggregate(
+        m=wb.median(col.at.cast("int64")))
+    for latencies, other, message in (
+        (("0s", "30s"), timed.at_latencies("0s", "1m"), "at_latencies('0s', '30s'), not at_latencies('0s', '1m')."),
+        (("0s", "30s"), [timed, timed.where(col.m > 0)], "at_latencies('0s', '30s'), not one latency."),
+        ((), timed.at_latencies("0s", "30s"), "one latency, not at_latencies('0s', '30s')."),
+    ):
+        runs = wb.start(*(timed.at_latencies(*latencies) if latencies else [timed, timed.where(col.m > 0)]))
+        assert all(run.wait(30) for run in runs)
+        runs[0].checkpoint(tmp_path / "checkpoint")
+        with pytest.raises(CheckpointError, match=re.escape(f"another query: it has {message}")):
+            wb.restore(tmp_path / "checkpoint", *other)
 
 
 def test_latencies_below_nothing_are_named() -> None:

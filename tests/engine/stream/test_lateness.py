@@ -92,7 +92,7 @@ def test_misuse_is_reported_in_words() -> None:
     source = log(1)
     with pytest.raises(PlanError, match="needs a source"):
         wb.lateness(source.where(col.x > 1))
-    with pytest.raises(PlanError, match="A reorder latency must be at least 0, got -1"):
+    with pytest.raises(PlanError, match="A latency must be at least 0, got -1"):
         wb.lateness(source).at(-1)
     with pytest.raises(PlanError, match="needs a latency"):
         wb.lateness(source).at()
@@ -136,6 +136,8 @@ def test_what_lateness_cannot_be_asked() -> None:
         (lambda: late.at(0, query=other), "does not read log"),
         (lambda: late.at(0, query=log.at_latencies(0, 1)), "query must be a stream, got LatencyBands"),
         (lambda: late.at(0, query=log.at_latencies(0, 1)[0]), "has latency bands"),
+        (lambda: late.at(5, 2), r"in increasing order, got 5, 2\.\n.*lateness\(log\)\.at\(5, 2\)\n.*: at\(2, 5\)\."),
+        (lambda: late.at([2, 5]), r"one by one, not in a list\.\n.*\n.*Use at\(2, 5\)"),
         (lambda: late.quantiles(2), "A quantile must be between 0 and 1"),
         (lambda: late.quantiles("a"), "A quantile must be between 0 and 1"),
         (lambda: late.histogram(-1), "bins must be an integer"),

@@ -72,7 +72,8 @@ class Changelog(Operator):
         for field in made:
             if field.name in schema:
                 raise SchemaError(f"Latency bands add a column {field.name!r}, which the result already has.",
-                                  where=self.show(), hint=f"Rename it first: .rename(another_name={field.name!r}).")
+                                  where="at_latencies(...)",
+                                  hint=f"Rename it first: .rename(another_name={field.name!r}).")
         return schema.with_fields([*schema, *made], where=self.show())
 
     def properties(self, *upstream: Properties) -> Properties:
