@@ -46,6 +46,18 @@ def test_the_most_frequent_kind_of_json_values_decides(tmp_path: Path, lines: li
     assert letters(log) == dirty
 
 
+@pytest.mark.parametrize(("line", "reason"), [
+    ('{"at":5,"x":99999999999999999999}', "'x' must be int64"), ('{"at":5,"t":7,"x":1.5}', "'x' must be int64"),
+    ('{"at":5,"t":"noon"}', "'t' must be timestamp[us]"), ('{"at":"noon","t":7}', "'at' must be timestamp[ms]"),
+    ('{"at":5,"s":{"x":1,"x":2}}', "a name occurs twice in 's'"), ('{"at":5,"x":1,"x":2}', "'x' occurs twice"),
+])
+def test_a_malformed_line_of_json_names_its_column(tmp_path: Path, line: str, reason: str) -> None:
+    """Numbers are times, too, so a column of them is not what is malformed."""
+    log = wb.read_json(written(tmp_path / "log.jsonl", f'{{"at":1}}\n{line}\n'), time="at", schema={
+        "at": "timestamp[ms]", "x": "int64", "t": "timestamp[us]", "s": pa.struct({"x": pa.int64()})})
+    assert wb.dead_letters(log).collect()["reason"].to_pylist() == [reason]
+
+
 def test_values_in_json_arrays_without_a_type_name_the_column(tmp_path: Path) -> None:
     file = written(tmp_path / "log.jsonl", '{"at":1,"x":{"y":[1,"a"]}}\n{"at":2,"x":{"y":["b",2]}}\n')
     with pytest.raises(SchemaError, match=r"'x' has values of several types: x/y/\[\] is number and string") as raised:

@@ -54,9 +54,9 @@ class Json(Format):
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         _check_are_objects(messages)
         try:
-            table = self._table(messages, schema)
+            table = self._table(messages, schema, report=self._on_unknown)
         except pa.ArrowInvalid as error:
-            field = _misfit(messages[0], schema) if len(messages) == 1 and not _COLUMN.search(str(error)) else None
+            field = self._misfit(messages[0], schema) if len(messages) == 1 and not _COLUMN.search(str(error)) else None
             why = _why(str(error), schema) if field is None else f"{field.name!r} must be {field.type}"
             raise UnreadableError(why) from None
         if table.num_rows != len(messages):
@@ -65,9 +65,9 @@ class Json(Format):
         _check_texts(rows)
         return rows, np.ones(len(messages), np.int64)
 
-    def _table(self, messages: Sequence[bytes], schema: pa.Schema, counted: frozenset[str] = frozenset()) -> pa.Table:
+    def _table(self, messages: Sequence[bytes], schema: pa.Schema, counted: frozenset[str] = frozenset(), *,
+               report: Callable[[str], None] | None) -> pa.Table:
         """Rows of messages; `counted` are columns of times that are numbers."""
-        report = self._on_unknown
         types = pa.schema([field.with_type(_count(field.type)) if field.name in counted else field for field in schema])
         try:
             rows = _read_all(messages, types, "ignore" if report is None else "error", strict_zones=self._strict_zones)
@@ -76,12 +76,29 @@ class Json(Format):
             if report is not None and "unexpected field" in str(error):
                 report(next(filter(None, (_unknown(_loaded(each), schema) for each in messages)), ""))
                 self._on_unknown = None
-                return self._table(messages, schema, counted)
+                return self._table(messages, schema, counted, report=None)
             numbers = {field.name for field in schema if pa.types.is_temporal(field.type)
                        and f"Column(/{field.name}) changed from string to number" in str(error)}
             if not numbers - counted:
                 raise
-            return self._table(messages, schema, counted | numbers)
+            return self._table(messages, schema, counted | numbers, report=report)
+
+    def _misfit(self, message: bytes, schema: pa.Schema) -> pa.Field | None:
+        """The column that a message does not fit, found by halves; None where the message is not JSON."""
+        if not self._fits(message, []):
+            return None
+        fields = list(schema)
+        while len(fields) > 1:
+            half = fields[: len(fields) // 2]
+            fields = fields[len(half):] if self._fits(message, half) else half
+        return fields[0] if fields and not self._fits(message, fields) else None
+
+    def _fits(self, message: bytes, fields: Sequence[pa.Field]) -> bool:
+        try:
+            self._table([message], pa.schema(fields), report=None)
+        except (pa.ArrowInvalid, UnreadableError):
+            return False
+        return True
 
 
 def _count(type_: pa.DataType) -> pa.DataType:
@@ -89,25 +106,6 @@ def _count(type_: pa.DataType) -> pa.DataType:
     if not pa.types.is_temporal(type_) or pa.types.is_interval(type_):
         return type_
     return pa.int32() if type_.bit_width == 32 else pa.int64()
-
-
-def _misfit(message: bytes, schema: pa.Schema) -> pa.Field | None:
-    """The column that a message does not fit, found by halves; None where the message is not JSON."""
-    if not _fits(message, []):
-        return None
-    fields = list(schema)
-    while len(fields) > 1:
-        half = fields[: len(fields) // 2]
-        fields = fields[len(half):] if _fits(message, half) else half
-    return fields[0] if fields and not _fits(message, fields) else None
-
-
-def _fits(message: bytes, fields: Sequence[pa.Field]) -> bool:
-    try:
-        _read_all([message], pa.schema(fields), "ignore", strict_zones=False)
-    except (pa.ArrowInvalid, UnreadableError):
-        return False
-    return True
 
 
 def _why(error: str, schema: pa.Schema) -> str:
@@ -122,7 +120,9 @@ def _why(error: str, schema: pa.Schema) -> str:
         path = found[1] + "/"
         name = max((name for name in schema.names if path.startswith(f"{name}/")), key=len, default=None)
         if "specified twice" in error:
-            return "a name occurs twice" if name is None else f"{name!r} occurs twice"
+            if name == found[1]:
+                return f"{name!r} occurs twice"
+            return "a name occurs twice" if name is None else f"a name occurs twice in {name!r}"
         return "a value has the wrong type" if name is None else f"{name!r} must be {schema.field(name).type}"
     if (found := _UNPARSED.match(error)) is not None:
         return f"a value must be {found[1]}"
