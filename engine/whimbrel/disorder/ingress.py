@@ -137,8 +137,10 @@ class Ingress(SorterSizes, AdvancesWhenIdle):
         promised = latency is None or current > newest - latency  # otherwise than by rows
         passed = current if promised else newest
         shown, when = (pa.scalar(ticks).cast(schema.time_type).as_py() for ticks in (time, passed))
-        hint = ('Sort the rows; or use reorder_latency="..." and late="drop"/"adjust"/"side_output"; '
-                'or arrival= for a whole log.')
+        hint = 'Use reorder_latency="..." for rows at most so late, or late="drop"/"adjust"/"side_output".'
+        source = self.source
+        if source.arrival is None and not (source.live or source.edges or self.disorder.partition):
+            hint = f"Use arrival=wb.FILE_ORDER to sort a bounded log in memory. {hint}"
         if latency is None or promised:
             why = f"{shown} arrived when the watermark was {when}"
             if self.disorder.lag is not None:

@@ -84,6 +84,8 @@ def test_a_late_row_is_named_with_what_to_do_about_it() -> None:
     assert 'where: time="at"' in text
     assert "reorder_latency" in text
     assert len(text.splitlines()) <= 8
+    assert "Use arrival=wb.FILE_ORDER to sort a bounded log in memory." in text
+    assert wb.from_arrow(table, time="at", arrival=wb.FILE_ORDER).collect()["at"] == table["at"].take([2, 0, 1])
 
 
 def test_a_row_exactly_as_late_as_promised_is_on_time() -> None:
