@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from whimbrel.errors import UnknownNameError
@@ -202,7 +202,7 @@ def renamed(**arguments: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = (),
-           called: str = "") -> Callable[[Any, str], NoReturn]:
+           called: str = "", columns: Callable[[Any], Container[str]] | None = None) -> Callable[[Any, str], NoReturn]:
     """A ``__getattr__``: the error for a name that is not here says what it is called here.
 
     Parameters
@@ -215,6 +215,8 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = (),
         Names that are here; default: those of the class.
     called : str
         What users call such an object, for the location of the error.
+    columns : callable, optional
+        The columns of an object, which are expressions.
 
     Examples
     --------
@@ -233,7 +235,9 @@ def absent(of: str, elsewhere: Mapping[str, str], known: Iterable[str] = (),
     def refuse(self: Any, name: str) -> NoReturn:
         if name.startswith("_"):  # asked by programs, which only look whether it is there
             raise AttributeError(name)
-        hint, where = elsewhere.get(name), called and f"{called}.{name}"
+        is_column = columns is not None and name in columns(self)
+        hint = f"col.{name} in an expression, or collect() for values" if is_column else elsewhere.get(name)
+        where = called and f"{called}.{name}"
         if hint is None:
             names = [each for each in known or dir(type(self)) if not each.startswith("_")]
             close = difflib.get_close_matches(name, names, n=1)

@@ -82,6 +82,10 @@ def test_a_slip_leads_to_the_nearest_name() -> None:
             getattr(held, slip)
 
 
+def test_a_column_of_a_stream_leads_to_its_expression() -> None:
+    with pytest.raises(UnknownNameError, match=r"(?s)has no 'x'.*Use col\.x in an expression"):
+        _ = EVENTS.x
+
 
 def test_what_is_held_is_copied_as_before() -> None:
     assert copy.deepcopy(col.x + 1).show() == "col.x + 1"

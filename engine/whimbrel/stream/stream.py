@@ -71,7 +71,7 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
     """Inside of ``group_apply``, the keys of its groups: columns that every step keeps."""
 
     if not TYPE_CHECKING:  # type checkers know what is there
-        __getattr__ = absent("A stream", STREAM)
+        __getattr__ = absent("A stream", STREAM, columns=lambda stream: stream.node.schema)
         sample = renamed(share="fraction")(Methods.sample)
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
