@@ -62,7 +62,8 @@ class Explode(Operator):
 
     Notes
     -----
-    Other columns and the lifetime are repeated. An empty list or a null list gives no row; a null item gives one.
+    Other columns and the lifetime are repeated. A null item gives one row. An empty list or a null list gives none, as
+    in SQL; in Polars it gives a row with null. `union` adds these rows, as the last example does.
     Very many rows come in portions. Shapes: any number of rows out per row in. State: rows
     whose portions are not all given. Source: Trill (VLDB 2015), section 3.2 (SelectMany).
 
@@ -81,6 +82,13 @@ class Explode(Operator):
 
     >>> events.explode("y", lambda e: [n * n for n in range(e.x)]).select("y").collect().to_pylist()
     [{'start': 0, 'end': 1, 'y': 0}, {'start': 0, 'end': 1, 'y': 1}]
+
+    Rows of empty and null lists are kept, with null:
+
+    >>> lists = wb.from_arrow({"at": [0, 1, 2], "x": [[5], [], None]}, time="at").select("x")
+    >>> without = lists.where(wb.col.x.list.length().fill_null(0) == 0).with_columns(x=wb.col.x.list.get(0))
+    >>> lists.explode("x").union(without).collect()["x"].to_pylist()
+    [5, None, None]
     """
 
     column: str
