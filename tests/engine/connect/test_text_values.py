@@ -63,7 +63,7 @@ def test_types_that_no_text_gives_are_refused_first(tmp_path: Path, name: str, t
 @pytest.mark.parametrize("type_", [pa.binary(), pa.binary(2), pa.large_binary()])
 def test_bytes_are_refused_by_csv_before_a_row(tmp_path: Path, type_: pa.DataType) -> None:
     log = wb.from_arrow(pa.table({"at": [1], "v": pa.array([b"\xff\xfe"], type_)}), time="at")
-    with pytest.raises(SinkError, match="CSV has no values of the type of column 'v'"), \
+    with pytest.raises(SinkError, match=r"CSV has no values of the type of column 'v'(?s:.*)base 64"), \
             log.start(sink=wb.sinks.csv(tmp_path / "out")) as run:
         run.wait()
     assert not [*tmp_path.glob("out/*.csv")]

@@ -72,8 +72,8 @@ class CsvSink(ChecksumFolderSink):
         for field in schema:
             if _is_binary(field.type):
                 raise SinkError(f"CSV has no values of the type of column {field.name!r}, {field.type}.",
-                                where=self.where, hint="Use sinks.json(...) or sinks.parquet(...), cast texts with "
-                                '.cast("string"), or select other columns.')
+                                where=self.where, hint="Use sinks.json(...), which has base 64, or sinks.parquet(...), "
+                                'cast texts with .cast("string"), or select other columns.')
             try:
                 self.encoded(pa.table({field.name: pa.nulls(1, field.type)}))
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
