@@ -50,7 +50,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
              partition: str | PartitionWatermarks | None = None, name: str | None = None,
              time_format: str | None = None, timezone: str | None = None, null_values: Sequence[str] | None = None,
-             encoding: str = UTF_8, skip_rows: int = 0, filesystem: Any = None) -> Stream:
+             decimal: str = ".", encoding: str = UTF_8, skip_rows: int = 0, filesystem: Any = None) -> Stream:
     r"""Create a stream from CSV files.
 
     Only the first lines of each file are read now. Types are inferred from them. A later line that does not fit is a
@@ -82,6 +82,8 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     null_values : sequence of str, optional
         Texts that are null in all columns, such as ``["-", "?"]``. Default: in other columns than text ``NA``, ``NaN``,
         ``null`` and other names that Arrow knows. Empty values are always null. ``[]`` makes ``nan`` a NaN of floats.
+    decimal : {".", ","}, default "."
+        The character before the fraction of a number. Such files mostly have ``delimiter=";"``.
     encoding : str, default "utf-8"
         The encoding of the text, such as ``"latin-1"``, ``"cp1252"`` or ``"utf-16"``. Dead letters have it in UTF-8.
     skip_rows : int, default 0
@@ -121,12 +123,16 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
         raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
                         hint='Use for example delimiter=";" or "\\t".')
+    if decimal not in (".", ","):
+        raise PlanError(f'decimal must be "." or ",", got {decimal!r}.', where="read_csv(...)",
+                        hint='Use decimal="," for numbers such as 1,5.')
     if not isinstance(skip_rows, int) or isinstance(skip_rows, bool) or skip_rows < 0:
         raise PlanError(f"skip_rows must be an integer of at least 0, got {skip_rows!r}.", where="read_csv(...)",
                         hint="Use the number of lines before the header line.")
     times = _text_times(time_format, timezone)
     given = pa.schema([field.with_type(times.typed(field.type)) for field in given])
-    dialect = CsvDialect(delimiter, times, None if null_values is None else _null_values(null_values))
+    dialect = CsvDialect(delimiter, times, None if null_values is None else _null_values(null_values),
+                         decimal)
     return _stream(path, CsvFiles(dialect, column_names, given, by_ending=by_ending,
                                   encoding=_encoding(encoding, "read_csv"), skip_rows=skip_rows),
                    "read_csv", given, time=time, columns=columns, end=end, arrival=arrival,

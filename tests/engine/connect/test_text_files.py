@@ -142,12 +142,16 @@ def test_a_long_value_of_csv_is_a_value(tmp_path: Path) -> None:
     assert wb.dead_letters(log).collect()["line"].to_pylist() == [4]
 
 
-def test_left_out_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    log = wb.read_csv(written(tmp_path / "log.csv", "at,x\n1,1\n2,two\n"), time="at", schema={"x": "int64"})
-    log.collect()
+@pytest.mark.parametrize(("lines", "says"), [
+    ("2,two\n", "1 malformed lines were left out: 'x' must be int64 (1)"),
+    ("2,two\n3\n4,5,6\n5,x\n6\n7\n?,1\n", ("7 malformed lines were left out: 1 values for 2 columns (3), "
+                                             "'x' must be int64 (2), 3 values for 2 columns (1), other reasons (1)")),
+])
+def test_left_out_lines_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, lines: str, says: str) -> None:
+    types = {"at": "int64", "x": "int64"}
+    wb.read_csv(written(tmp_path / "log.csv", f"at,x\n1,1\n{lines}"), time="at", schema=types).collect()
     said, = (record.getMessage() for record in caplog.records if record.name == "whimbrel.files")
-    assert said.startswith("log: 1 malformed lines were left out (")
-    assert said.endswith("; wb.dead_letters(log) shows them.")
+    assert said == f"log: {says}; wb.dead_letters(log) shows them."
 
 
 def test_what_is_malformed_does_not_depend_on_the_columns_of_a_query(tmp_path: Path) -> None:
@@ -269,6 +273,7 @@ def test_a_file_that_changes_is_named(tmp_path: Path) -> None:
     (lambda folder: wb.read_csv(written(folder / "a.csv", "at,x\n1,2\n"), time="at", columns=["at", "z"]),
      SchemaError, "'z', which no file"),
     (lambda folder: wb.read_csv(folder, time="at", delimiter=";;"), PlanError, "delimiter must be one character"),
+    (lambda folder: wb.read_csv(folder, time="at", decimal="'"), PlanError, "decimal must be"),
     (lambda folder: wb.read_json(written(folder / "a.jsonl", "no\n"), time="at"), SourceError, "no JSON object"),
     (lambda folder: wb.read_ipc(written(folder / "a.arrow", "at,x"), time="at"), SourceError,
      "cannot be read as Arrow IPC"),
@@ -471,6 +476,16 @@ def test_texts_that_are_null_can_be_named(tmp_path: Path) -> None:
     assert wb.dead_letters(log).collect()["line"].to_pylist() == [4, 6, 7]
     with pytest.raises(PlanError, match="null_values must be a list of texts, got '-'"):
         wb.read_csv(file, time="at", null_values="-")
+
+
+@pytest.mark.parametrize(("delimiter", "quote"), [(";", ""), (",", '"')])
+def test_a_comma_can_be_the_decimal_point(tmp_path: Path, delimiter: str, quote: str) -> None:
+    lines = [["at", "x", "y"], ["1", "1,5", "-2,0"], ["2", "oops", "1,0"], ["3", "1.5", "1,0"], ["4", "2", "1e3"]]
+    text = "\n".join(delimiter.join(f"{quote}{value}{quote}" for value in line) for line in lines)
+    log = wb.read_csv(written(tmp_path / "log.csv", text), time="at", delimiter=delimiter, decimal=",",
+                      schema={"x": "double"})
+    assert rows(log, "x", "y") == [{"x": 1.5, "y": -2.0}, {"x": 2.0, "y": 1000.0}]
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [3, 4]
 
 
 @pytest.mark.parametrize("names", [None, ["at", "x"]])

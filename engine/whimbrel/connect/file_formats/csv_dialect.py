@@ -34,6 +34,8 @@ class CsvDialect:
     nulls : sequence of str, optional
         Texts that are null in all columns, besides the empty one. Default: those of Arrow, in other
         columns than text.
+    decimal : str
+        The character before the fraction of a number.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class CsvDialect:
     delimiter: str
     times: TextTimes = ISO_TIMES
     nulls: tuple[str, ...] | None = None
+    decimal: str = "."
 
     @property
     def null_words(self) -> list[str]:
@@ -107,7 +110,8 @@ class CsvDialect:
                                                ignore_empty_lines=len(names) > 1,
                                                invalid_row_handler=None if skip is None else skipped),
                 convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, null_values=self.null_words,
-                                                   strings_can_be_null=self.nulls is not None, column_types=types))
+                                                   strings_can_be_null=self.nulls is not None, column_types=types,
+                                                   decimal_point=self.decimal))
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error) or block_bytes > len(text):
                 raise

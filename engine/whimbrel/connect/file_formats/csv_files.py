@@ -95,10 +95,13 @@ class CsvFiles(FileFormat):
         return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
                           for name in names])
 
-    def why_without_values(self, file: DataFile) -> str:
+    def why_without_values(self, file: DataFile) -> HintedError | None:
         names, _, text = self._begun(first_text(file, self._encoding), self._of(file))
+        if not text.strip():
+            return HintedError(f"{file.name!r} has a header line and no rows", "")
         found = _CsvSample(text, names, self._of(file)).other_number()
-        return f"the rows of {file.name!r} have {found} values for {len(names)} columns" if found else ""
+        return HintedError(f"the rows of {file.name!r} have {found} values for {len(names)} columns",
+                           "Check the delimiter and the header of the file.") if found else None
 
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
                 report: Report) -> Iterator[pa.RecordBatch]:
@@ -295,7 +298,8 @@ class _CsvLines(Format):
         if not is_utf8(text):
             suspect[[not is_utf8(line) for line in lines]] = True
         for field in schema:
-            pattern = _sure(field.type) if self._dialect.times == ISO_TIMES or not _is_time(field.type) else _NONE
+            is_iso = self._dialect.times == ISO_TIMES
+            pattern = _sure(field.type, self._dialect.decimal) if is_iso or not _is_time(field.type) else _NONE
             if pattern:
                 sure = pc.match_substring_regex(values.column(field.name), pattern=pattern)
                 suspect[whole[~pc.fill_null(sure, True).to_numpy()[: len(whole)]]] = True  # null is sure
@@ -306,14 +310,14 @@ def _is_time(type_: pa.DataType) -> bool:
     return bool(pa.types.is_timestamp(type_))
 
 
-def _sure(type_: pa.DataType) -> str:
+def _sure(type_: pa.DataType, decimal: str) -> str:
     """A pattern of texts that surely are values of a type; empty for text."""
     if pa.types.is_string(type_) or pa.types.is_binary(type_):
         return ""
     if pa.types.is_signed_integer(type_):
         return rf"^(-?\d{{1,{_DIGITS[type_.bit_width]}}})?$"
     if pa.types.is_floating(type_):
-        return r"^(-?\d+(\.\d+)?([eE][-+]?\d{1,2})?)?$"
+        return rf"^(-?\d+([{decimal}]\d+)?([eE][-+]?\d{{1,2}})?)?$"
     if pa.types.is_timestamp(type_) and type_.tz is None:
         return r"^(\d{4}-[01]\d-[0-3]\d[ T][0-2]\d:[0-5]\d(:[0-5]\d)?(\.\d{3}(\d{3})?)?)?$"
     return _NONE

@@ -79,10 +79,10 @@ class FileFormat(ABC):
         A line without an event time is malformed, and so is one that does not end after it starts.
         """
 
-    def why_without_values(self, file: DataFile) -> str:
-        """Why the first rows of a file give a column no value; empty if there is nothing special."""
+    def why_without_values(self, file: DataFile) -> HintedError | None:
+        """Why the first rows of a file give a column no value; None if there is nothing special."""
         del file
-        return ""
+        return None
 
     def time_hint(self, name: str) -> str:
         """What to do if a column of times has another type; empty if there is nothing special."""

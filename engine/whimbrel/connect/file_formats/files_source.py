@@ -34,6 +34,7 @@ from whimbrel.expr import Expr
 from whimbrel.plan.source import OrderingSpec, Source
 
 _LOG = logging.getLogger("whimbrel.files")
+_SHOWN_REASONS = 3
 
 
 class FilesSource(ColumnarSource):
@@ -87,10 +88,10 @@ class FilesSource(ColumnarSource):
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):
                 if pa.types.is_null(unified.field(field.name).type) and field.name not in given.names:
-                    why = next(filter(None, map(format_.why_without_values, self.paths)), "")
+                    why = next(filter(None, map(format_.why_without_values, self.paths)), None)
                     raise SchemaError(f"The type of {field.name!r} is not known: "
                                       f"{why or 'the first rows have no value of it'}.", where=self._where,
-                                      hint="Check the delimiter and the header of the file." if why else hint)
+                                      hint=(why and why.hint) or hint)
                 time_unit(field.type, field.name, self._where, hint)
         self._fields = fields if columns is None else _selected(fields, columns, self._where)
         self._held = {file: schema.names for file, schema in schemas.items()}
@@ -144,9 +145,8 @@ class FilesSource(ColumnarSource):
                     yield rows.slice(offset).select(columns)
                 offset = max(0, offset - rows.num_rows)
         if reasons:
-            (most, _), *_ = reasons.most_common(1)
-            _LOG.warning("%s: %s malformed lines were left out (%s); wb.dead_letters(log) shows them.", self.name,
-                         f"{reasons.total():,}", most)
+            _LOG.warning("%s: %s malformed lines were left out: %s; wb.dead_letters(log) shows them.", self.name,
+                         f"{reasons.total():,}", _counted(reasons))
 
     def _rows_of(self, file: DataFile, report: Report) -> Generator[pa.RecordBatch]:
         """All rows of a file with all columns, so that what is malformed does not depend on a query."""
@@ -205,6 +205,17 @@ class FilesSource(ColumnarSource):
                                   where=self._where, hint="Use a list of the files to read the column of the files.")
             fields = fields.append(field)
         return fields
+
+
+def _counted(reasons: Counter[str]) -> str:
+    """The most frequent reasons with their counts.
+
+    >>> _counted(Counter(a=1, b=1, c=3, d=2))
+    'c (3), d (2), a (1), other reasons (1)'
+    """
+    shown = dict(reasons.most_common(_SHOWN_REASONS))
+    others = reasons.total() - sum(shown.values())
+    return ", ".join(f"{why} ({number:,})" for why, number in [*shown.items(), ("other reasons", others)] if number)
 
 
 def _texts_for_nulls(fields: pa.Schema) -> pa.Schema:
