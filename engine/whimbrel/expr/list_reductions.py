@@ -90,12 +90,12 @@ def lengths_of(lists: pa.Array, out: Array | None = None) -> Array:
     return lengths
 
 
-def items_at(items: Items, places: Array) -> tuple[Array, Array] | None:
+def items_at(items: Items, indexes: Array) -> tuple[Array, Array] | None:
     """The item at a place of each list, and whether it is there; None where the loop is not ready."""
     found, filled = np.empty(items.rows, items.values.dtype), np.empty(items.rows, np.bool_)
-    if not _get.ready(*items.given, frozen(places), found, filled):
+    if not _get.ready(*items.given, frozen(indexes), found, filled):
         return None
-    _get(*items.given, frozen(places), found, filled)
+    _get(*items.given, frozen(indexes), found, filled)
     return found, filled
 
 

@@ -1,4 +1,4 @@
-"""Latency bands as a sequence, with bands found by number and by latency."""
+"""Latency bands as a sequence, found by number or by latency."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ class BandSequence(Sequence[S]):
         return iter(self.streams)
 
     def count(self, *stream: Any) -> int:
-        """Count how often a stream is among the bands; use :func:`whimbrel.count` to count rows.
+        """Count how often a stream is among the bands.
+
+        Use :func:`whimbrel.count` to count rows.
 
         >>> import whimbrel as wb
         >>> bands = wb.from_arrow({"at": [1, 2]}, time="at").at_latencies(0, 5)

@@ -75,17 +75,17 @@ def write_lengths(offsets: Array, lengths: Array) -> None:
         lengths[row] = np.int64(offsets[row + 1]) - np.int64(offsets[row])
 
 
-def get_items(items: Array, there: Array, offsets: Array, base: int, places: Array, found: Array,
+def get_items(items: Array, there: Array, offsets: Array, base: int, indexes: Array, found: Array,
               filled: Array) -> None:
-    """Write the item at the place of each list, or the only place, and whether it is there.
+    """Write the item at the index of each list, or at the only index, and whether it is there.
 
-    Places below 0 count from the end.
+    Indexes below 0 count from the end.
     """
-    alone = places.shape[0] == 1
+    alone = indexes.shape[0] == 1
     for row in range(found.shape[0]):
         first, last = np.int64(offsets[row]) - base, np.int64(offsets[row + 1]) - base
-        place = places[0 if alone else row]
-        at = (first if place >= 0 else last) + place
+        index = indexes[0 if alone else row]
+        at = (first if index >= 0 else last) + index
         if first <= at < last and (there.shape[0] == 0 or there[np.uint64(at)]):
             found[row], filled[row] = items[np.uint64(at)], True
         else:

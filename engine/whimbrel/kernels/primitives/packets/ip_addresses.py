@@ -1,4 +1,4 @@
-"""Convert texts of addresses of IPv4 and IPv6 to hextets and back, and compare numbers of IPv4."""
+"""Convert and compare addresses of IPv4 and IPv6."""
 
 from __future__ import annotations
 
