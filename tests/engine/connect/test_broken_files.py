@@ -45,6 +45,7 @@ READ: dict[str, Callable[..., wb.Stream]] = {"csv": wb.read_csv, "json": wb.read
     ("a.csv", b"\0" * 900, "all of its first bytes are 0", "complete"), ("a.json", b"\0" * 900, "are 0", "complete"),
     ("a.csv", b"at,x\n", "type of 'at' is not known: 'a.csv' has a header line and no rows", "schema="),
     ("a.csv", b"at,x\n1,2,3\n4,5,6\n", "is not known: the rows of 'a.csv' have 3 values for 2 columns", "delimiter"),
+    ("a.csv", b"at;x\n1;2\n", "its header line is one column, 'at;x'", "Use delimiter=';'"),
     ("a.csv", b"at,x,x\n1,2,3\n", "its header names the column 'x' twice", "complete"),
     ("a.csv", b"at,x\r1,2\r", "its lines end with CR alone", "LF"),
     ("a.csv.gz", gzip.compress(CSV)[:-500], "ends in the middle of its compressed data", "a part of it is missing"),

@@ -39,6 +39,7 @@ from whimbrel.connect.tables.lifetime_columns import Timeline
 _NONE = r"^$"
 _WHOLE = re.compile(rb"-?\d+")
 _WITH_TABS = tuple(f".tsv{packed}" for packed in COMPRESSED)
+_DELIMITERS = (";", "\t", "|", ",")
 _NOT_ONE = "not one line: a quote is open"
 _DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
 
@@ -80,6 +81,7 @@ class CsvFiles(FileFormat):
         if not has_bytes:
             check_encoding(text, self._encoding)
         names, number, text = self._begun(text, dialect)
+        self._check_delimiter(names, times)
         if not has_bytes and text.strip():
             text = utf8_lines(text)
             if not text.strip():
@@ -94,6 +96,14 @@ class CsvFiles(FileFormat):
             found = sample.read({})
         return pa.schema([(name, types.get(name) or sample.type_of(name, found.column(name), is_time=name in times))
                           for name in names])
+
+    def _check_delimiter(self, names: Sequence[str], times: Collection[str]) -> None:
+        """Refuse a header that is one column, while another delimiter makes columns of times of it."""
+        if self._names is not None or len(names) != 1 or names[0] in times:
+            return
+        other = next((mark for mark in _DELIMITERS if not {*times}.isdisjoint(names[0].split(mark))), None)
+        if other is not None:
+            raise HintedError(f"its header line is one column, {names[0]!r}", f"Use delimiter={other!r}.")
 
     def why_without_values(self, file: DataFile) -> HintedError | None:
         names, _, text = self._begun(first_text(file, self._encoding), self._of(file))
