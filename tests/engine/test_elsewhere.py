@@ -97,6 +97,7 @@ def test_what_is_held_is_copied_as_before() -> None:
     (lambda: wb.start(EVENTS, to=None), UnknownNameError, "sinks="),
     (lambda: EVENTS.then(EVENTS, span="1h"), UnknownNameError, "dedup_window="),
     (lambda: EVENTS.sample(share=0.1), UnknownNameError, "fraction="),
+    (lambda: wb.read_csv("log.csv", time="at", sep=";"), UnknownNameError, "delimiter="),
     (lambda: wb.PartitionWatermarks("x", lag=5), UnknownNameError, "max_lag="),
     (lambda: wb.event(col.x > 1).repeat(least=2), UnknownNameError, "min="),
     (lambda: wb.simultaneous(some=col.x > 1), UnknownNameError, "any="),

@@ -25,6 +25,7 @@ from whimbrel.connect.file_formats.text_times import TextTimes
 from whimbrel.connect.file_formats.zeek_files import ZeekFiles
 from whimbrel.connect.files.paths import FilePath
 from whimbrel.errors import PlanError
+from whimbrel.migration_hints import renamed
 from whimbrel.plan import Node
 from whimbrel.stream.stream import Stream
 
@@ -45,6 +46,9 @@ class FileOptions(TypedDict, total=False):
     filesystem: Any
 
 
+@renamed(sep="delimiter", separator="delimiter", dtype="schema", dtypes="schema", schema_overrides="schema",
+         names="column_names", new_columns="column_names", usecols="columns", na_values="null_values",
+         skiprows="skip_rows", date_format="time_format", decimal_comma="decimal", parse_dates="time")
 def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str | None = None,
              column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
