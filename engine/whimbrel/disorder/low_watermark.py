@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
+from whimbrel.clock.late import each_late_before, late_before
 from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sorting.partition_watermarks import pass_time
@@ -162,12 +163,12 @@ class LatencyWatermark(WatermarkGenerator):
 
     def follow(self, batch: Batch, is_punctuation: Mask | None = None) -> ArrivalWatermarks:
         moments = self.newest_times.follow(batch, is_punctuation)
-        self.newest, self.now = self.newest_times.newest, self._less(self.newest_times.now)
-        return ArrivalWatermarks(np.maximum(moments.current, MIN_TIME + self.latency) - self.latency, moments.newest)
+        self.newest, self.now = self.newest_times.newest, late_before(self.newest_times.now, self.latency)
+        return ArrivalWatermarks(each_late_before(moments.current, self.latency), moments.newest)
 
     def advance_idle(self, time: int) -> int:
         """Wait for no partition whose newest row is before this time; the low watermark then."""
-        self.now = self._less(self.newest_times.advance_idle(time))
+        self.now = late_before(self.newest_times.advance_idle(time), self.latency)
         return self.now
 
     def fork(self) -> LatencyWatermark:
@@ -180,6 +181,3 @@ class LatencyWatermark(WatermarkGenerator):
 
     def late_rows(self, maximum: int) -> Mapping[Any, int]:
         return self.newest_times.late_rows(maximum)
-
-    def _less(self, time: int) -> int:
-        return max(time, MIN_TIME + self.latency) - self.latency

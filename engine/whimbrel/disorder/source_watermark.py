@@ -8,6 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
+from whimbrel.clock.late import each_late_before
 from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import ordered
 
@@ -45,7 +46,7 @@ class SourceWatermark(WatermarkGenerator):
         newest = np.maximum(np.maximum.accumulate(seen), self.newest)
         current = np.broadcast_to(np.int64(self.now), seen.shape)
         if self.latency is not None:
-            current = np.maximum(np.maximum(newest, MIN_TIME + self.latency) - self.latency, self.now)
+            current = np.maximum(each_late_before(newest, self.latency), self.now)
         if is_punctuation is not None:
             current = np.maximum(current, np.maximum.accumulate(np.where(is_punctuation, batch.sync, MIN_TIME)))
         self.newest, self.now = int(newest[-1]), int(current[-1])

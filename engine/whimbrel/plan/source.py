@@ -14,6 +14,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import MIN_TIME
+from whimbrel.clock.late import late_before
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts
@@ -61,7 +62,7 @@ class OrderingSpec:
 
         The lag is not waited for: it is for partitions that nobody has looked at one by one.
         """
-        passed = max(time, MIN_TIME + (self.reorder_latency or 0)) - (self.reorder_latency or 0)
+        passed = late_before(time, self.reorder_latency or 0)
         return passed - passed % self.every if passed >= MIN_TIME + self.every else MIN_TIME
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Schema, table_schema
 from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks
+from whimbrel.clock.late import late_before
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.migration_hints import SPARK_RUN, absent
@@ -213,7 +214,7 @@ class SparkRun:
 
     def _watermark(self, entry: CommittedBatch) -> int:
         latency = self._feed.disorder.reorder_latency
-        return MIN_TIME if latency is None else max(MIN_TIME, entry.newest - latency)
+        return MIN_TIME if latency is None else late_before(entry.newest, latency)
 
 
 def _each(every: Duration) -> dict[str, str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
+from whimbrel.clock.late import each_late_before, late_before
 from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, OrderingSpec, Properties
@@ -109,27 +110,27 @@ class BandKernel(AdvancesWhenIdle):
         before, sync = self.newest, batch.sync
         oldest = int(sync.min())
         self.newest = max(before, int(sync.max()))
-        self.watermark = _less(self.newest, self.upto)
+        self.watermark = late_before(self.newest, self.upto)
         if oldest >= self.watermark and self.over < 0:
             return [batch]
-        if oldest >= _less(self.newest, self.over):
+        if oldest >= late_before(self.newest, self.over):
             return []
         return self._within(batch, np.maximum(np.maximum.accumulate(sync), before))
 
     def _push_by_partition(self, batch: Batch, time: LowWatermark) -> list[Batch]:
         newest = time.follow(batch).current
         self.newest = time.newest
-        self.watermark = max(self.watermark, _less(time.now, self.upto))
+        self.watermark = max(self.watermark, late_before(time.now, self.upto))
         return self._within(batch, newest)
 
     def _within(self, batch: Batch, newest: Ticks) -> list[Batch]:
         """The rows of the band; `newest` are the times from which their lateness counts."""
-        later = batch.sync < _less_each(newest, self.upto)
+        later = batch.sync < each_late_before(newest, self.upto)
         if later.any():
             self.late_dropped += int(np.count_nonzero(later))
             if self.time is not None:
                 self.time.count_late(batch.take(np.flatnonzero(later)))
-        return _without(batch, later if self.over < 0 else later | (batch.sync >= _less_each(newest, self.over)))
+        return _without(batch, later if self.over < 0 else later | (batch.sync >= each_late_before(newest, self.over)))
 
     def late_by_partition(self, maximum: int) -> Mapping[Any, int] | None:
         """Late rows of the `maximum` partitions that have the most; None without partitions."""
@@ -145,7 +146,7 @@ class BandKernel(AdvancesWhenIdle):
             self.newest = reached = max(self.newest, time)
         else:
             reached = self.time.advance_idle(time)
-        self.watermark = max(self.watermark, _less(reached, self.upto))
+        self.watermark = max(self.watermark, late_before(reached, self.upto))
         return []
 
 
@@ -155,11 +156,3 @@ def _without(batch: Batch, out: Mask) -> list[Batch]:
     if stay * _MOSTLY > len(batch):
         return [batch.with_absent(out) if stay < len(batch) else batch]
     return [batch.take(np.flatnonzero(~out))] if stay else []
-
-
-def _less(time: int, latency: int) -> int:
-    return max(time - latency, MIN_TIME)
-
-
-def _less_each(times: np.ndarray, latency: int) -> np.ndarray:
-    return np.maximum(times, MIN_TIME + max(latency, 0)) - latency

@@ -9,6 +9,14 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def smallest(time: int, newest: int, earliest: int, latencies: Array) -> int:
+    """The number of the smallest latency that takes a row, or how many latencies there are."""
+    mine = 0
+    while mine < latencies.shape[0] and newest >= earliest + latencies[mine] and time < newest - latencies[mine]:
+        mine += 1
+    return mine
+
+
 def find_latencies(sync: Array, newest: int, earliest: int, latencies: Array, band: Array, rows: Array) -> int:
     """Write the number of the smallest latency that takes each row, or how many latencies there are.
 
@@ -34,9 +42,7 @@ def find_latencies(sync: Array, newest: int, earliest: int, latencies: Array, ba
         if time >= newest:
             newest = time
         else:
-            while mine < latencies.shape[0] and (newest >= earliest + latencies[mine]
-                                                 and time < newest - latencies[mine]):
-                mine += 1
+            mine = smallest(time, newest, earliest, latencies)
         band[row] = mine
         rows[mine] += 1
     return newest
@@ -46,9 +52,6 @@ def find_latencies_after(sync: Array, newest: Array, earliest: int, latencies: A
                           rows: Array) -> None:
     """As :func:`find_latencies`, with the time from which the lateness of each row counts."""
     for row in range(sync.shape[0]):
-        mine = 0
-        while mine < latencies.shape[0] and (newest[row] >= earliest + latencies[mine]
-                                             and sync[row] < newest[row] - latencies[mine]):
-            mine += 1
+        mine = smallest(sync[row], newest[row], earliest, latencies)
         band[row] = mine
         rows[mine] += 1
