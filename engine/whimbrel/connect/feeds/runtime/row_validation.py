@@ -21,13 +21,16 @@ _FURTHEST = INF - (1 << 58)
 
 Fields = Mapping[str, Any] | Any
 """A pyarrow.Schema, or names with types or their names."""
+_PYTHON_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 def fields_given(fields: Fields, where: str) -> pa.Schema:
     """Make a schema from an Arrow schema, or from names with types or type names.
 
-    >>> fields_given({"at": "timestamp[ms]", "x": pa.int64()}, "").names
-    ['at', 'x']
+    Python types are those of ``cast``.
+
+    >>> fields_given({"at": "timestamp[ms]", "x": pa.int64(), "y": float}, "").types
+    [TimestampType(timestamp[ms]), DataType(int64), DataType(double)]
     """
     if isinstance(fields, pa.Schema):
         return fields.remove_metadata()
@@ -62,6 +65,8 @@ def _type(type_: Any) -> pa.DataType:
     if isinstance(type_, str) and type_.startswith("timestamp["):
         unit, _, zone = type_.removeprefix("timestamp[").removesuffix("]").partition(",")
         return pa.timestamp(unit.strip(), zone.strip().removeprefix("tz=") or None)
+    if isinstance(type_, type):
+        return _PYTHON_TYPES.get(type_, type_)
     return pa.type_for_alias(type_) if isinstance(type_, str) else type_
 
 
