@@ -14,7 +14,7 @@ from whimbrel.operators.aggregation.result_expressions import Results, Running, 
 from whimbrel.operators.aggregation.running_aggregate import RunningAggregate
 from whimbrel.operators.aggregation.session_aggregate import SessionAggregate
 from whimbrel.operators.aggregation.top_k import TopK, top_k
-from whimbrel.operators.joins.asof_join import AsofJoin, Direction, asof_join
+from whimbrel.operators.joins.asof_join import AsofJoin, Direction, Ties, asof_join
 from whimbrel.operators.joins.clip import Clip, clip_at
 from whimbrel.operators.joins.join import How, Join, cross_join, join
 from whimbrel.operators.joins.join_schema import On
@@ -105,7 +105,7 @@ __all__ = [
     "Retime", "Rewindow", "Running", "RunningAggregate", "SampleKeys", "SampleMethod", "SegmentSamples", "Select",
     "SemiJoin", "SessionAggregate", "SessionWindow", "SetDuration", "Shift", "ShortRule", "Simultaneous",
     "SlidingBorders", "SlidingWindow", "Sort", "Span", "Step", "Stitch", "Sync", "TableWindow", "TemporalColumns",
-    "TemporalSamples", "TopK", "TradingCalendar", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound",
+    "TemporalSamples", "Ties", "TopK", "TradingCalendar", "Union", "Unpivot", "Where", "WholeWindow", "WindowBound",
     "WindowLabel", "Zip", "above", "absent", "aggregate", "alter_lifetime", "anti_join", "asof_join", "assume",
     "calendar", "cfar", "chop", "clip_at", "clip_duration", "cross_join", "detect", "distinct", "distinct_within",
     "drop", "edges", "epoch_aggregate", "event", "explode", "extend", "hopping_window", "join", "last_rows", "on_clock",

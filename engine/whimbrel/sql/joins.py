@@ -172,7 +172,7 @@ def asof(left: SqlRelation, right: SqlRelation, found: JoinConditions, kind: Joi
     if right.table:
         raise binder.text.error("An as-of join needs a time on the right side.", join,
                                 'Pass a stream: wb.from_arrow(table, time="...").')
-    options: dict[str, Any] = {"strict": True} if found.upper == -1 else {}
+    options: dict[str, Any] = {"ties": "last"} | ({"strict": True} if found.upper == -1 else {})
     if found.lower is not None:
         options["tolerance"] = -found.lower
     marked = kind.how == "inner"

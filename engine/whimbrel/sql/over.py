@@ -163,7 +163,7 @@ def _last_rows(window: Any, start: Any, relation: SqlRelation, binder: Binder) -
 
 
 def _lag(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stream:
-    """The value of the latest earlier row of the key; rows of one time have the same earlier row."""
+    """The value of the last row of the key at the latest earlier time; rows of one time have the same earlier row."""
     function = window.this
     offset = function.args.get("offset")
     if offset is not None and offset.this != "1":
@@ -178,7 +178,7 @@ def _lag(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Strea
     kept: dict[str, Expr] = {key: Col(key) for key in keys}
     before = binder.step(window, lambda: relation.stream.select(**kept, **{name: value}))
     options: dict[str, Any] = {"on": keys, "nulls_equal": True} if keys else {}
-    stream = binder.step(window, lambda: relation.stream.asof_join(before, strict=True, **options))
+    stream = binder.step(window, lambda: relation.stream.asof_join(before, strict=True, ties="last", **options))
     default = function.args.get("default")
     if default is None:
         return stream

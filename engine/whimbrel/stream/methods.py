@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Simultaneous,
         Span,
         Step,
+        Ties,
         TradingCalendar,
         WindowLabel,
     )
@@ -163,8 +164,8 @@ class Methods:
         return self._unary(operators.top_k, k, by, descending=descending, ties=ties, rank=rank, keys=self.keys)
 
     def asof_join(self, right: Self, *, on: On | None = None, tolerance: Duration | None = None,
-                  direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
-                  suffix: str = "_right", allow_lookahead: bool = False) -> Self:
+                  direction: Direction = "backward", strict: bool = False, ties: Ties = "all",
+                  nulls_equal: bool = False, suffix: str = "_right", allow_lookahead: bool = False) -> Self:
         """Join each event with the latest right event up to its start.
 
         See :class:`whimbrel.operators.AsofJoin`.
@@ -180,6 +181,8 @@ class Methods:
             The latest right start up to the left one, the first from it on, or the nearer of the two.
         strict : bool
             True: an equal start does not match, so that an event gets the earlier value. Default: it matches.
+        ties : {"all", "last"}
+            Several right events of the nearest start give a row each, or only the one that arrived last does.
         nulls_equal : bool
             True: a null key matches a null key. By default it matches nothing, as in SQL.
         suffix : str
@@ -188,7 +191,7 @@ class Methods:
             Let one stream show values before they are known to the other one, as windows labelled at their start do.
         """
         return self._binary(operators.asof_join, right, on=on, tolerance=tolerance, direction=direction, strict=strict,
-                            nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
+                            ties=ties, nulls_equal=nulls_equal, suffix=suffix, allow_lookahead=allow_lookahead)
 
     def clip_at(self, right: Self, on: On | None = None, *, nulls_equal: bool = False,
                 allow_lookahead: bool = False) -> Self:

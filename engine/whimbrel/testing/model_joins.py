@@ -90,11 +90,12 @@ class JoinWords:
         return self._of(oracle.clip(self.facts, right.facts, row.match), self.names)
 
     def asof_join(self, right: Self, *, on: On = (), tolerance: int | None = None, direction: str = "backward",
-                  strict: bool = False, nulls_equal: bool = False, suffix: str = "_right",
+                  strict: bool = False, ties: str = "all", nulls_equal: bool = False, suffix: str = "_right",
                   allow_lookahead: bool = False) -> Self:
         row = self._row(right, on, suffix, nulls_equal=nulls_equal)
         reach = INF if tolerance is None else tolerance
-        facts = oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction, strict=strict)
+        facts = oracle.asof_join(self.facts, right.facts, row.match, row.both, reach, direction, strict=strict,
+                                 last=ties == "last")
         return self._of(facts, row.names)
 
     def _row(self, right: Self, on: On, suffix: str, where: Term | None = None, nulls_equal: bool = False) -> _Row:

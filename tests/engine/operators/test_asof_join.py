@@ -36,6 +36,17 @@ def reference(left: list[Row], right: list[Row], tolerance: float, direction: Di
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("strict", [False, True])
+def test_the_last_of_several_at_one_time(direction: Direction, strict: bool) -> None:
+    theirs: list[Row] = [(5, 9, "b", 0), *((start, start + 1, "a", y) for start in (4, 5, 6) for y in (9, 7, 8))]
+    joined = stream([(5, 6, "a", 1), (5, 7, "a", 2)], "x").asof_join(
+        stream(theirs, "y").with_columns(at=wb.start_time()), on="key", tolerance=3, direction=direction,
+        strict=strict, ties="last").collect()
+    at = 5 if not strict else 6 if direction == "forward" else 4
+    assert joined.select(["x", "y", "at"]).to_pylist() == [{"x": x, "y": 8, "at": at} for x in (1, 2)]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
 @thorough
 @given(ROWS, ROWS, st.integers(0, 8))
 def test_against_plain_tuples(direction: Direction, left: list[Row], right: list[Row], tolerance: int) -> None:

@@ -126,7 +126,7 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
         lambda: TCP.set_duration(61).join(TCP, "srcIP").set_duration(1)),
     "an as-of join": (
         "SELECT * FROM bids a ASOF LEFT JOIN bids b USING (k, ts)",
-        lambda: BIDS.asof_join(BIDS, on="k")),
+        lambda: BIDS.asof_join(BIDS, on="k", ties="last")),
     "a range of time": (
         ("SELECT *, avg(price) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' MINUTE PRECEDING "
          "AND CURRENT ROW) AS m FROM bids"),
@@ -148,8 +148,8 @@ PAIRS: dict[str, tuple[str, Callable[[], wb.Stream]]] = {
         lambda: TCP.epoch_aggregate(60, False, tb=wb.window_start() // 60, m=wb.running(wb.max(col.len)))),
     "the value before": (
         "SELECT k, ts, lag(price) OVER (PARTITION BY k ORDER BY ts) AS before FROM bids",
-        lambda: BIDS.asof_join(BIDS.select("k", _over1=col.price), on="k", strict=True, nulls_equal=True).select(
-            "k", "ts", before=col._over1)),
+        lambda: BIDS.asof_join(BIDS.select("k", _over1=col.price), on="k", strict=True, ties="last",
+                               nulls_equal=True).select("k", "ts", before=col._over1)),
     "the largest of a window": (
         ("SELECT k, m, count(*) AS n FROM bids GROUP BY k, date_trunc('minute', ts) AS m "
          "QUALIFY rank() OVER (PARTITION BY m ORDER BY avg(price) DESC) <= 1").replace("avg(price)", "count(*)"),

@@ -125,6 +125,17 @@ def test_the_value_before() -> None:
     assert found["d"].to_pylist() == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 6])
+def test_rows_of_one_time_do_not_multiply(rows: int) -> None:
+    table = pa.table({"ts": [1, 1, 2, 2, 2, 3], "k": ["a"] * 6, "x": [5, 4, 3, 1, 2, 0]})
+    chunks = pa.concat_tables([table.slice(at, rows) for at in range(0, 6, rows)])
+    log = wb.from_arrow(chunks, time="ts", name="log")
+    found = wb.sql("SELECT x, lag(x) OVER (PARTITION BY k ORDER BY ts) AS b FROM log", log=log).collect()
+    assert found.sort_by([("x", "descending")])["b"].to_pylist() == [None, None, 4, 4, 4, 2]
+    joined = wb.sql("SELECT a.x, b.x AS b FROM log a ASOF JOIN log b ON a.k = b.k AND a.ts >= b.ts", log=log).collect()
+    assert joined.sort_by([("x", "descending")])["b"].to_pylist() == [4, 4, 2, 2, 2, 0]
+
+
 def test_out_of_order_rows_give_the_same_answer() -> None:
     rows = {"time": [1, 70, 5, 61, 130], "k": ["a", "b", "a", "b", "a"]}
     late = wb.from_arrow(rows, time="time", reorder_latency=100, late="drop", name="log")

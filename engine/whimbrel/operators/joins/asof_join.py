@@ -15,10 +15,13 @@ from whimbrel.operators.joins.asof_kernel import AsofKernel
 from whimbrel.operators.joins.join_schema import JoinedRow, On, Pairs, has_one_partner, key_pairs
 from whimbrel.plan import Exact, KnownInput, LineageRequest, Operator, Ordered, Properties, earlier, fluent, later
 
-__all__ = ["Direction"]
+__all__ = ["Direction", "Ties"]
 
 Direction = Literal["backward", "forward", "nearest"]
 """Where an as-of join looks for the right start: up to the left one, from it on, or both ways."""
+
+Ties = Literal["all", "last"]
+"""The right events of one start that an as-of join matches: each of them, or the last one."""
 
 _DIRECTIONS: dict[str, int] = {"backward": asof.BACKWARD, "forward": asof.FORWARD, "nearest": asof.NEAREST}
 
@@ -47,6 +50,8 @@ class AsofJoin(Operator):
         matches.
     strict : bool
         Whether an equal start does not match.
+    ties : {"all", "last"}
+        Whether each right event of the nearest start gives a row, or only the one that arrived last.
     nulls_equal : bool
         Whether a null key matches a null key. Without it a null key matches nothing.
     keeps_rows : bool
@@ -59,9 +64,10 @@ class AsofJoin(Operator):
     Notes
     -----
     Left lifetimes are kept; right ends do not matter. A left event without a match gets nulls. Right events of one
-    key with the same start have no order, so each of them gives a row. Shapes: one row per left event,
-    but for that; left columns, then right columns without the keys of the same name. State: per key the latest right
-    event within the tolerance, and the rows of one side that are later than the watermark of the other.
+    key with the same start have no order, so each of them gives a row. With ``ties="last"`` the last of them in the
+    order of arrival matches, as in Polars and pandas. Shapes: one row per left event,
+    but for ``ties="all"``; left columns, then right columns without the keys of the same name. State: per key the
+    latest right event within the tolerance, and the rows of one side that are later than the watermark of the other.
     Source: a clip and a join in Trill (VLDB 2015), section 3.3; named as in Polars and pandas.
 
     Examples
@@ -84,6 +90,7 @@ class AsofJoin(Operator):
     tolerance: int | None = None
     direction: Direction = "backward"
     strict: bool = False
+    ties: Ties = "all"
     nulls_equal: bool = False
     keeps_rows: bool = False
     suffix: str = "_right"
@@ -101,7 +108,8 @@ class AsofJoin(Operator):
 
     def properties(self, *upstream: Properties) -> Properties:
         left, backward = upstream[0], self.direction == "backward"
-        single = self.keeps_rows or has_one_partner(upstream[1], self.on, nulls_equal=self.nulls_equal)
+        single = self.keeps_rows or self.ties == "last" or has_one_partner(upstream[1], self.on,
+                                                                            nulls_equal=self.nulls_equal)
         time_grid = left.time_grid
         if time_grid is not None and not backward and (self.tolerance is None or self.tolerance >= time_grid.hop):
             time_grid = None  # it looks further ahead than to the next point
@@ -138,21 +146,22 @@ class AsofJoin(Operator):
         left, right = upstream
         tolerance = INF if self.tolerance is None else self.tolerance
         return AsofKernel(self.row, (left, right), self.schema(left, right), _DIRECTIONS[self.direction], tolerance,
-                          strict=self.strict, nulls_equal=self.nulls_equal)
+                          strict=self.strict, last=self.ties == "last", nulls_equal=self.nulls_equal)
 
     def show(self) -> str:
         parts = [self.row.show()] if self.on else []
         parts += [f"tolerance={quote_ticks(self.tolerance, self.unit)}"] if self.tolerance is not None else []
         parts += [f"direction={self.direction!r}"] if self.direction != "backward" else []
         parts += ["strict=True"] if self.strict else []
+        parts += [f"ties={self.ties!r}"] if self.ties != "all" else []
         parts += ["nulls_equal=True"] if self.nulls_equal else []
         return f"asof_join({', '.join(parts)})"
 
 
 @fluent
 def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance: Duration | None = None,
-              direction: Direction = "backward", strict: bool = False, nulls_equal: bool = False,
-              suffix: str = "_right") -> AsofJoin:
+              direction: Direction = "backward", strict: bool = False, ties: Ties = "all",
+              nulls_equal: bool = False, suffix: str = "_right") -> AsofJoin:
     """Join each event with the latest right event up to its start.
 
     See :class:`whimbrel.operators.AsofJoin`.
@@ -168,6 +177,8 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         The latest right start up to the left one, the first from it on, or the nearer of the two.
     strict : bool
         True: an equal start does not match, so that an event gets the earlier value. Default: it matches.
+    ties : {"all", "last"}
+        Several right events of the nearest start give a row each, or only the one that arrived last does.
     nulls_equal : bool
         True: a null key matches a null key. By default it matches nothing, as in SQL.
     suffix : str
@@ -176,6 +187,9 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
     if direction not in _DIRECTIONS:
         raise PlanError(f"direction must be 'backward', 'forward' or 'nearest', got {direction!r}.",
                         where=f"asof_join(direction={direction!r})", hint="Use 'backward' for the latest value so far.")
+    if ties not in ("all", "last"):
+        raise PlanError(f"ties must be 'all' or 'last', got {ties!r}.", where=f"asof_join(ties={ties!r})",
+                        hint="Use 'last' for at most one row per left event.")
     ticks = None if tolerance is None else duration_ticks(tolerance, schema.unit, where="asof_join(tolerance=...)")
     if ticks is None and direction != "backward":
         raise PlanError(f"An as-of join with direction={direction!r} needs a tolerance.",
@@ -189,4 +203,4 @@ def asof_join(schema: Schema, right: Schema, *, on: On | None = None, tolerance:
         raise PlanError(f"tolerance must be below 2**63 - 1 ticks, got {tolerance!r}.",
                         where=f"asof_join(tolerance={tolerance!r})", hint="Use a shorter tolerance.")
     return AsofJoin(on=() if on is None else key_pairs(on, "asof_join"), tolerance=ticks, direction=direction,
-                    strict=strict, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)
+                    strict=strict, ties=ties, nulls_equal=nulls_equal, suffix=suffix, unit=schema.unit)

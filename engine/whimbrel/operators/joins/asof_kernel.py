@@ -56,13 +56,16 @@ class AsofKernel(Kernel):
         Most ticks between the two starts.
     strict : bool
         Whether an equal start is no match.
+    last : bool
+        Whether only the last of the right rows of one start matches.
     nulls_equal : bool
         Whether a null key matches a null key.
     """
 
     def __init__(self, row: JoinedRow, upstream: tuple[Schema, Schema], schema: Schema, direction: int,
-                 tolerance: int, *, strict: bool, nulls_equal: bool) -> None:
-        self.schema, self.direction, self.tolerance, self.strict = schema, direction, tolerance, strict
+                 tolerance: int, *, strict: bool, last: bool, nulls_equal: bool) -> None:
+        self.schema, self.direction, self.tolerance = schema, direction, tolerance
+        self.strict, self.last_only = strict, last
         self.keys = KeyTable([upstream[0].type_of(mine) for mine, _ in row.on])
         theirs = [old for side, old, _ in row.columns(*upstream) if side == 1]
         self.left, self.right = (JoinInput(upstream[side], [pair[side] for pair in row.on], (), nulls_equal=nulls_equal)
@@ -107,11 +110,12 @@ class AsofKernel(Kernel):
         while done == _CAPACITY:
             left, right = np.empty(_CAPACITY, np.int64), np.empty(_CAPACITY, np.int64)
             if self.direction == BACKWARD:
-                done = int(_latest_match(cursor, self.tolerance, self.strict, len(self.store), rows.sync, groups,
-                                         self.start, self.group, self.after, self.last, left, right))
+                done = int(_latest_match(cursor, self.tolerance, self.strict, self.last_only, len(self.store),
+                                         rows.sync, groups, self.start, self.group, self.after, self.last, left, right))
             else:
-                done = int(_match(cursor, self.direction, self.tolerance, self.strict, self.right.watermark, rows.sync,
-                                  groups, self.start, self.after, self.first, left, right))
+                done = int(_match(cursor, self.direction, self.tolerance, self.strict, self.last_only,
+                                  self.right.watermark, rows.sync, groups, self.start, self.after, self.first, left,
+                                  right))
             if done:
                 each_once = left[done - 1] - left[0] == done - 1
                 mine = rows.slice(int(left[0]), int(left[0]) + done) if each_once else rows.take(left[:done])
@@ -175,8 +179,8 @@ class AsofKernel(Kernel):
         """Let right rows up to a time be passed, as a left row without a key does."""
         cursor = np.array([0, FRESH, self.passed])
         row, nobody = frozen(np.full(1, time)), frozen(np.full(1, -1, np.int32))
-        _latest_match(cursor, self.tolerance, False, len(self.store), row, nobody, self.start, self.group, self.after,
-                      self.last, np.empty(1, np.int64), np.empty(1, np.int64))
+        _latest_match(cursor, self.tolerance, False, self.last_only, len(self.store), row, nobody, self.start,
+                      self.group, self.after, self.last, np.empty(1, np.int64), np.empty(1, np.int64))
         self.passed = int(cursor[PASSED])
 
     def _let_go(self) -> None:

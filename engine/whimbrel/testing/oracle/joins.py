@@ -78,13 +78,13 @@ def clip(left: Iterable[Event], right: Iterable[Event], match: Match) -> list[Ev
 
 def asof_join(left: Iterable[Event], right: Iterable[Event], match: Match,
               combine: Callable[[Payload, Payload | None], Payload], tolerance: Time, direction: str, *,
-              strict: bool = False) -> list[Event]:
+              strict: bool = False, last: bool = False) -> list[Event]:
     """Left events with the right value that is nearest in time.
 
     "Latest right value at or before the left start, with tolerance", or the first one from it on, or the nearer.
     With `strict` an equal instant is no match: "latest right value strictly before the left start", and so on.
     The left lifetime is kept. Of two instants equally near the earlier one is taken; all right facts of that instant
-    make a row. Without a match the right side is null.
+    make a row, with `last` only the last of them. Without a match the right side is null.
     """
     right = list(right)
     answer: list[Event] = []
@@ -94,5 +94,5 @@ def asof_join(left: Iterable[Event], right: Iterable[Event], match: Match,
                 and (direction != "backward" or begin <= start) and (direction != "forward" or begin >= start)}
         instant = min(near, key=lambda begin: (abs(begin - start), begin), default=None)
         found: list[Payload | None] = [other for begin, _, other in right if begin == instant and match(payload, other)]
-        answer += [(start, end, combine(payload, other)) for other in found or [None]]
+        answer += [(start, end, combine(payload, other)) for other in (found[-1:] if last else found) or [None]]
     return answer

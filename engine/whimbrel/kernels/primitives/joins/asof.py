@@ -20,14 +20,15 @@ FRESH = -2
 
 
 def latest_match(
-    cursor: Array, tolerance: int, strict: bool, right: int, left_sync: Array, left_group: Array, start: Array,
-    group: Array, after: Array, latest: Array, out_left: Array, out_right: Array,
+    cursor: Array, tolerance: int, strict: bool, last: bool, right: int, left_sync: Array, left_group: Array,
+    start: Array, group: Array, after: Array, latest: Array, out_left: Array, out_right: Array,
 ) -> int:
     """Write, for left rows in time order, every right row of the latest instant up to theirs; -1 if there is none.
 
-    With `strict` it is the latest instant before theirs. A merge of both sides in time: each of the `right` slots in
-    turn becomes its key's latest, and nothing is searched. Simultaneous rows of a key are linked after the first of
-    them. Stops when a buffer is full. Returns the number of pairs written.
+    With `strict` it is the latest instant before theirs. With `last` only the last row of the instant is written. A
+    merge of both sides in time: each of the `right` slots in turn becomes its key's latest, and nothing is searched.
+    Otherwise simultaneous rows of a key are linked after the first of them. Stops when a buffer is full. Returns the
+    number of pairs written.
     """
     done, passed, entry = 0, cursor[PASSED], cursor[ENTRY]
     for row in range(cursor[LEFT], left_sync.shape[0]):
@@ -35,7 +36,7 @@ def latest_match(
             sync, mine = left_sync[row], left_group[row]
             while passed < right and (start[passed] < sync or (start[passed] == sync and not strict)):
                 after[passed] = -1
-                if passed > 0 and start[passed - 1] == start[passed]:
+                if not last and passed > 0 and start[passed - 1] == start[passed]:
                     link_after(passed, start, after, latest, group[passed])
                 else:
                     latest[group[passed]] = passed
@@ -66,14 +67,14 @@ def link_after(slot: int, start: Array, after: Array, latest: Array, group: int)
 
 
 def asof_match(
-    cursor: Array, direction: int, tolerance: int, strict: bool, known: int, left_sync: Array, left_group: Array,
-    start: Array, after: Array, first: Array, out_left: Array, out_right: Array,
+    cursor: Array, direction: int, tolerance: int, strict: bool, last: bool, known: int, left_sync: Array,
+    left_group: Array, start: Array, after: Array, first: Array, out_left: Array, out_right: Array,
 ) -> int:
     """Write, for left rows in time order, every right row of the instant that is nearest; -1 if there is none.
 
-    With `strict` an equal instant is none of them. Right rows of one key hang in a chain in time order; no further one
-    can come before `known`. Stops at the first left row that right rows still to come might match, or when a buffer
-    is full. Returns the number of pairs written.
+    With `strict` an equal instant is none of them. With `last` only the last row of the instant is written. Right rows
+    of one key hang in a chain in time order; no further one can come before `known`. Stops at the first left row that
+    right rows still to come might match, or when a buffer is full. Returns the number of pairs written.
     """
     done = 0
     while cursor[LEFT] < left_sync.shape[0]:
@@ -100,6 +101,8 @@ def asof_match(
                 reach = sync + min(tolerance, INF - max(sync, 0))
             if reach >= known and known != INF:
                 return done
+            while last and chosen >= 0 and after[chosen] >= 0 and start[after[chosen]] == start[chosen]:
+                chosen = after[chosen]
             cursor[ENTRY] = chosen
         if done == out_left.shape[0]:
             return done
