@@ -149,7 +149,8 @@ class SharedQueries:
             self._ended.append(query)
             return
         group = self._group_of.pop(id(query))
-        self._queries = {same: each for same, each in self._queries.items() if each is not query}
+        for same in [same for same, each in self._queries.items() if each is query]:
+            del self._queries[same]  # a new dict would hash the plans of all others
         self._roots.pop(id(query), None)
         group.queries = [each for each in group.queries if each is not query]
         if group.queries:
