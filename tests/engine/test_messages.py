@@ -361,8 +361,6 @@ MISTAKES: dict[str, tuple[Callable[[], object], type[wb.WhimbrelError], str, str
         SchemaError, "Two columns would be named 'price_right'.", "join(on=['name'])"),
     "asof direction": (lambda: log().asof_join(log(), direction="up"),
         PlanError, "direction must be 'backward', 'forward' or 'nearest', got 'up'.", "asof_join(direction='up')"),
-    "asof ties": (lambda: log().asof_join(log(), ties="first"),
-        PlanError, "ties must be 'all' or 'last', got 'first'.", "asof_join(ties='first')"),
     "asof tolerance": (lambda: log().asof_join(log(), direction="forward"),
         PlanError, "An as-of join with direction='forward' needs a tolerance.", "asof_join(direction='forward')"),
     "asof tolerance <0": (lambda: log().asof_join(log(), tolerance=-1),

@@ -12,7 +12,7 @@ Times = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def late_before(newest: int, latency: int) -> int:
-    """The time before which rows are late by more than a latency.
+    """The time before which the lateness of rows is larger than a latency.
 
     A row is late if ``newest - time > latency``, so that the row at ``newest - latency`` is on time.
 

@@ -44,6 +44,8 @@ def test_the_last_of_several_at_one_time(direction: Direction, strict: bool) -> 
         strict=strict, ties="last").collect()
     at = 5 if not strict else 6 if direction == "forward" else 4
     assert joined.select(["x", "y", "at"]).to_pylist() == [{"x": x, "y": 8, "at": at} for x in (1, 2)]
+    with pytest.raises(WhimbrelError, match="ties must be 'all' or 'last', got 'first'"):
+        stream(LEFT, "x").asof_join(stream(theirs, "y"), on="key", ties="first")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
