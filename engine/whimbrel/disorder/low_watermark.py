@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Mask, Schema, frozen
 from whimbrel.clock import MIN_TIME
-from whimbrel.clock.late import each_late_before, late_before
+from whimbrel.clock.lateness import each_late_before, late_before
 from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.sorting.partition_watermarks import pass_time

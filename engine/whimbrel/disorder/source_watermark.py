@@ -8,7 +8,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask
 from whimbrel.clock import MIN_TIME
-from whimbrel.clock.late import each_late_before
+from whimbrel.clock.lateness import each_late_before
 from whimbrel.disorder.watermark_generator import ArrivalWatermarks, WatermarkGenerator
 from whimbrel.kernels import ordered
 

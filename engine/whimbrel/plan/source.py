@@ -14,7 +14,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import MIN_TIME
-from whimbrel.clock.late import late_before
+from whimbrel.clock.lateness import late_before
 from whimbrel.errors import PlanError
 from whimbrel.expr import Expr
 from whimbrel.plan.block_reader import Excerpts

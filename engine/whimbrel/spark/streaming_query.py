@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Schema, table_schema
 from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks
-from whimbrel.clock.late import late_before
+from whimbrel.clock.lateness import late_before
 from whimbrel.connect.validation import is_whole
 from whimbrel.errors import PlanError, SourceError
 from whimbrel.migration_hints import SPARK_RUN, absent

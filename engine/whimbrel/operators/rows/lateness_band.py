@@ -10,7 +10,7 @@ import numpy as np
 
 from whimbrel.batch import Batch, Mask, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, TickUnit, quote_ticks
-from whimbrel.clock.late import each_late_before, late_before
+from whimbrel.clock.lateness import each_late_before, late_before
 from whimbrel.disorder import AdvancesWhenIdle, LowWatermark
 from whimbrel.kernels import Kernel
 from whimbrel.plan import Operator, OrderingSpec, Properties
