@@ -14,7 +14,7 @@ from whimbrel.expr.build import (
 )
 from whimbrel.expr.codegen import LiteralArguments, can_fail, inlinable, predicate_source, to_source
 from whimbrel.expr.columns import children, columns_of, lifetime_of, substitute
-from whimbrel.expr.condition_costs import Cost, all_of, parts_of, why_expensive
+from whimbrel.expr.condition_costs import Cost, all_of, calls_python, marked_cheap, parts_of, why_expensive
 from whimbrel.expr.decimal_types import MAX_DIGITS, decimal
 from whimbrel.expr.evaluate import evaluate, predicate
 from whimbrel.expr.format import show
@@ -34,6 +34,7 @@ from whimbrel.expr.named_expressions import (
 from whimbrel.expr.nodes import (
     Binary,
     Call,
+    Called,
     Cast,
     Col,
     Expr,
@@ -55,6 +56,7 @@ from whimbrel.expr.string_search import split
 from whimbrel.expr.trace import trace
 from whimbrel.expr.type_predicates import can_be_key, check_key
 from whimbrel.expr.types import binary_types, type_of
+from whimbrel.expr.user_function import Function, function, functions_called
 
 __all__ = [
     "FUNCTION_TABLE",
@@ -66,12 +68,14 @@ __all__ = [
     "ArrayFunction",
     "Binary",
     "Call",
+    "Called",
     "Cast",
     "Col",
     "Column",
     "Condition",
     "Cost",
     "Expr",
+    "Function",
     "Keys",
     "Lit",
     "LiteralArguments",
@@ -84,6 +88,7 @@ __all__ = [
     "all_of",
     "array_function",
     "binary_types",
+    "calls_python",
     "can_be_key",
     "can_fail",
     "check_key",
@@ -100,6 +105,8 @@ __all__ = [
     "end_time",
     "evaluate",
     "first_of",
+    "function",
+    "functions_called",
     "functions_in",
     "greatest",
     "haversine",
@@ -113,6 +120,7 @@ __all__ = [
     "lift",
     "lit",
     "majority",
+    "marked_cheap",
     "named_columns",
     "named_words",
     "parameter",

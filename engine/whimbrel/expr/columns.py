@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.nodes import Binary, Call, Called, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 
 
 def columns_of(expr: Expr) -> frozenset[str]:
@@ -52,6 +52,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
     """The same node over other expressions, in the order of :func:`children`."""
+    if isinstance(expr, Called):
+        return replace(expr, x=with_children(expr.x, new), args=new if isinstance(expr.x, RowFunction) else ())
     match node(expr):
         case Col() | Lit():
             return expr
@@ -78,6 +80,8 @@ def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
     >>> substitute(col.total * 2, {"total": col.a + col.b})
     (col.a + col.b) * 2
     """
+    if isinstance(expr, Called):
+        return replace(expr, x=substitute(expr.x, mapping), args=tuple(substitute(each, mapping) for each in expr.args))
     if isinstance(found := node(expr), Col):
         return mapping.get(found.name, expr)
     return with_children(expr, tuple(substitute(each, mapping) for each in children(expr)))

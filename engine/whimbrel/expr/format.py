@@ -10,7 +10,7 @@ import re
 from types import CodeType
 from typing import Any, assert_never
 
-from whimbrel.expr.nodes import Binary, Call, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
+from whimbrel.expr.nodes import Binary, Call, Called, Cast, Col, Expr, Lit, RowFunction, Unary, When, node
 
 _LAMBDA = -1
 _COMPARISON = 0
@@ -27,6 +27,8 @@ def show(expr: Expr) -> str:
     >>> show((col.a + 1) * col.name.str.length())
     '(col.a + 1) * col.name.str.length()'
     """
+    if isinstance(expr := _as_shown(expr), Called):
+        return f"{_name_of(expr)}({', '.join(map(_argument, expr.args))})"
     match node(expr):
         case Col(name, remembered) if remembered is not None:
             return name
@@ -68,7 +70,7 @@ def _binary(expr: Binary) -> str:
 
 def _operand(expr: Expr, at_least: int) -> str:
     """The text of an operand, in parentheses if it binds less tightly than its place asks."""
-    match expr:
+    match _as_shown(expr):
         case Binary(op):
             binding = _BINDING[op]
         case Unary():
@@ -78,6 +80,21 @@ def _operand(expr: Expr, at_least: int) -> str:
         case _:
             binding = _ATOM
     return show(expr) if binding >= at_least else f"({show(expr)})"
+
+
+def _as_shown(expr: Expr) -> Expr:
+    """What stands for a call of a function that has no name, or whose arguments were replaced."""
+    while isinstance(expr, Called) and not (expr.args and (expr.by.name != "<lambda>" or _is_of_rows(expr))):
+        expr = expr.x
+    return expr
+
+
+def _is_of_rows(expr: Called) -> bool:
+    return isinstance(expr.x, RowFunction)
+
+
+def _name_of(expr: Called) -> str:
+    return expr.by.name if expr.by.name != "<lambda>" else f"({_source(expr.by.function)})"
 
 
 def _argument(expr: Expr) -> str:

@@ -6,7 +6,6 @@ Nodes are immutable. ``==`` builds a comparison, so nodes are compared by :meth:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -16,12 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 import numpy as np
 import pyarrow as pa
 
-from whimbrel.batch import logical_type
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.numeric_methods import NumericMethods
 from whimbrel.expr.temporal_methods import TemporalMethods
+from whimbrel.expr.type_names import data_type
 from whimbrel.migration_hints import EXPRESSION, absent
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from whimbrel.expr.ip_methods import IpFunctions
     from whimbrel.expr.list_methods import ListFunctions
     from whimbrel.expr.segment_functions import SegmentFunctions
+    from whimbrel.expr.user_function import Function
 
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -39,11 +39,6 @@ Scalar = (bool | int | float | str | bytes | datetime | date | timedelta | np.da
 
 Text = str
 """``str`` by a name that :attr:`Expr.str` does not hide."""
-
-_DECIMAL = re.compile(r"decimal(128|256)?\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
-_ZONED = re.compile(r"timestamp\[(s|ms|us|ns), *tz=([^\]]+)\]")
-
-_CAST_NAMES: dict[Any, str] = {int: "int64", float: "float64", str: "string", bool: "bool"}
 
 
 class Expr(NumericMethods, TemporalMethods):
@@ -212,11 +207,11 @@ class Expr(NumericMethods, TemporalMethods):
         if errors != "raise":
             raise ExpressionError(f"errors must be 'raise' or 'null', got {errors!r}.",
                                   where=f"{self.show()}.cast(...)", hint='Use errors="null".')
-        return Cast(self, data_type(type_, self))
+        return Cast(self, data_type(type_, self.show))
 
     def try_cast(self, type_: pa.DataType | type | Text) -> Expr:
         """Cast to another type, with null where `cast` is an error."""
-        return Call("try_cast", (self,), (str(data_type(type_, self)),))
+        return Call("try_cast", (self,), (str(data_type(type_, self.show)),))
 
     def field(self, name: Text) -> Expr:
         """Select a field of a struct, such as ``col.top.field("value")``."""
@@ -372,6 +367,24 @@ class RowFunction(Expr):
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Called(Expr):
+    """What a function of a user made of expressions. It stands for that in every pass that does not ask for costs.
+
+    Parameters
+    ----------
+    x : Expr
+        What the function made.
+    args : tuple of Expr
+        What it was called with; empty where parts of `x` were replaced since.
+    by : Function
+    """
+
+    x: Expr
+    args: tuple[Expr, ...]
+    by: Function
+
+
 class Reduced(Expr):
     """A value of many rows, such as an aggregate.
 
@@ -393,6 +406,8 @@ def node(expr: Expr) -> Node:
 
     A type checker can then verify that a ``match`` is complete.
     """
+    while isinstance(expr, Called):
+        expr = expr.x
     return expr.made if isinstance(expr, Reduced) else cast(Node, expr)
 
 
@@ -476,20 +491,3 @@ def _not_none(expr: Expr, op: Text, other: object) -> Expr:
         raise ExpressionError(f"{op} None is null for every row.", where=f"{expr.show()} {op} None",
                               hint="Use .is_null() or .is_not_null().")
     return lift(other)
-
-
-def data_type(type_: Any, x: Expr) -> pa.DataType:
-    """The Arrow type of a type of Arrow or Python, or of a name."""
-    if isinstance(type_, pa.DataType):
-        return logical_type(type_)
-    try:
-        if isinstance(type_, str) and (digits := _DECIMAL.fullmatch(type_)):
-            width, precision, scale = digits.groups()
-            wide = width == "256" or (not width and int(precision) > 38)
-            return (pa.decimal256 if wide else pa.decimal128)(int(precision), int(scale or 0))
-        if isinstance(type_, str) and (zoned := _ZONED.fullmatch(type_)):
-            return pa.timestamp(*zoned.groups())
-        return logical_type(pa.type_for_alias(_CAST_NAMES.get(type_, type_)))
-    except (TypeError, ValueError, AttributeError):
-        raise ExpressionError(f"Unknown type {type_!r}.", where=x.show(),
-                              hint="Use a type, such as 'int64', 'decimal(38, 2)' or 'timestamp[us]'.") from None

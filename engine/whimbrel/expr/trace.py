@@ -60,7 +60,7 @@ def trace(value: Any, where: str = "", *, names: bool = False) -> Expr:
             return lift(value)
         except ExpressionError as error:
             raise ExpressionError(error.what, where=where, hint=error.hint) from None
-    if _asks_who(value):
+    if asks_for_none(value):
         return _row_function(value, where, takes_nulls=True)
     row = TracedRow()
     try:
@@ -74,7 +74,7 @@ def trace(value: Any, where: str = "", *, names: bool = False) -> Expr:
     return lift(result)
 
 
-def _asks_who(function: Callable[[Any], Any]) -> bool:
+def asks_for_none(function: Callable[[Any], Any]) -> bool:
     """Whether it asks for None (``e.x is None``, ``e.x != None``): of a column, the answer would mean nothing."""
     code = getattr(function, "__code__", None)
     steps = [] if code is None else list(dis.get_instructions(code))

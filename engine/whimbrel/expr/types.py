@@ -32,11 +32,11 @@ from whimbrel.expr.nodes import (
     Scalar,
     Unary,
     When,
-    data_type,
     node,
 )
 from whimbrel.expr.segment_types import segment_call_type
 from whimbrel.expr.text_functions import TEXT_FUNCTIONS, check_pattern, check_replacement
+from whimbrel.expr.type_names import data_type
 from whimbrel.expr.type_predicates import (
     HOW_ORDERED,
     HOW_TRUE,
@@ -391,7 +391,7 @@ def call_type(expr: Call, args: Sequence[Operand]) -> pa.DataType:
             found: pa.DataType = expr.options[0].type
             return found
         case "try_cast":
-            return cast_type(expr, x, data_type(expr.options[0], expr))
+            return cast_type(expr, x, data_type(expr.options[0], expr.show))
         case function if function in FUNCTION_TABLE:
             if function == "str.count_matches" and expr.options[1]:
                 check_pattern(expr.options[0], 0, expr.show())

@@ -13,7 +13,7 @@ def absorb_where(node: Node) -> Node:
     below = node.inputs[0] if node.inputs else None
     if not isinstance(node.op, GroupAggregate) or below is None or not isinstance(below.op, Where):
         return node
-    if below.op.is_expensive:  # as a step, it sees only the rows that pass the steps below it
+    if below.op.stays:  # as a step, it sees only the rows that pass the steps below it
         return node
     if reads_lifetime(below.op):  # below a window that is absorbed next, it would read another lifetime
         return node

@@ -121,7 +121,7 @@ def windowed_rows(aggregate: GroupAggregate, below: Node) -> tuple[GroupAggregat
                 return None
             window, below = below.op, below.inputs[0]
             continue
-        if isinstance(below.op, Where) and (below.op.is_expensive or can_fail(below.op.condition)):
+        if isinstance(below.op, Where) and (below.op.stays or can_fail(below.op.condition)):
             break
         taken = Node(aggregate, (below,))
         made = absorb_where(taken) if isinstance(below.op, Where) else absorb_select(taken)

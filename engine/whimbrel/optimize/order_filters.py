@@ -17,15 +17,15 @@ def order_filters(roots: Sequence[Node]) -> tuple[Node, ...]:
     """
     consumers = Counter(id(below) for node in walk(roots) for below in node.inputs)
     alone = {id(node.op) for node in walk(roots) if consumers[id(node)] == 1}
-    costly = [node for node in walk(roots) if isinstance(node.op, Where) and node.op.is_expensive]
+    costly = [node for node in walk(roots) if isinstance(node.op, Where) and node.op.stays]
     if not costly:
         return tuple(roots)
 
     def ordered(node: Node) -> Node:
         op, below = node.op, node.inputs[0] if node.inputs else None
-        if not isinstance(op, Where) or op.is_expensive or can_fail(op.condition) or below is None:
+        if not isinstance(op, Where) or op.stays or can_fail(op.condition) or below is None:
             return node
-        if not isinstance(below.op, Where) or not below.op.is_expensive or id(below.op) not in alone:
+        if not isinstance(below.op, Where) or not below.op.stays or id(below.op) not in alone:
             return node
         return Node(below.op, (ordered(Node(op, below.inputs, node.calls)),), below.calls)
 

@@ -106,7 +106,7 @@ def _table(kernel: EvictingKernel) -> str:
 def _conditions(kernel: CostlyWhereKernel) -> tuple[str, ...]:
     return tuple(f"{each.condition.show()}: {show_ns(each.ns * 1e-9, each.rows)} a row, keeps "
                  f"{each.rows_kept / each.rows:.1%} of {each.rows:,}"
-                 for each in (*kernel.ordered, *kernel.last) if each.rows)
+                 for each in (*kernel.marked, *kernel.ordered, *kernel.last) if each.rows)
 
 
 def show_ns(seconds: float, rows: int) -> str:

@@ -222,7 +222,7 @@ def _traced(node: Any, function: Callable[..., Any], values: list[Expr], scope: 
         first = reason.splitlines()[0].rstrip(".")
         raise scope.binder.text.error(
             f"{node.name}() takes expressions of whole columns, and failed: {first}.", node,
-            "Use methods such as x.sqrt(), and wb.when(...).then(...).otherwise(...) for a choice.") from error
+            "Use methods such as x.sqrt(), or wb.function(f), which calls it for each row.") from error
 
 
 def trace_call(function: Callable[..., Any], values: list[Expr], name: str) -> Expr:

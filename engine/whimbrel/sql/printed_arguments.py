@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from whimbrel.aggregates import UserAggregate, UserFunctions
+from whimbrel.aggregates import UserAggregate
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Expr, lift, trace
+from whimbrel.expr import Expr, functions_called, lift, trace
 from whimbrel.plan import MethodCall
 from whimbrel.sql.pair_aggregates import WORDS_OF_FUNCTIONS
 from whimbrel.sql.printed_expressions import NoWordError, ScalarTexts
@@ -21,12 +21,20 @@ def argument_texts(call: MethodCall) -> list[str]:
     return [*map(_text, arguments), *(f"{name} => {_text(value)}" for name, value in options.items())]
 
 
-def functions_of(call: MethodCall) -> dict[str, UserFunctions]:
-    """User-defined aggregates in the arguments of a call, by their names."""
+def functions_of(call: MethodCall) -> dict[str, Any]:
+    """Functions of users and user-defined aggregates in the arguments of a call, by their names."""
     arguments, options = call_arguments(call)
-    exprs = [each for each in (*arguments, *options.values()) if isinstance(each, Expr)]
-    return {part.functions.name: part.functions for expr in exprs for part in aggregates_in(expr)
-            if isinstance(part, UserAggregate) and part.functions not in WORDS_OF_FUNCTIONS}
+    exprs = [each for each in map(_traced, (*arguments, *options.values())) if isinstance(each, Expr)]
+    found: dict[str, Any] = {each.name: each for expr in exprs for each in functions_called(expr)}
+    return found | {part.functions.name: part.functions for expr in exprs for part in aggregates_in(expr)
+                    if isinstance(part, UserAggregate) and part.functions not in WORDS_OF_FUNCTIONS}
+
+
+def _traced(value: Any) -> Any:
+    try:
+        return trace(value) if callable(value) else value
+    except WhimbrelError:
+        return value
 
 
 def _text(value: Any) -> str:

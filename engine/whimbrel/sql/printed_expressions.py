@@ -45,8 +45,8 @@ from whimbrel.aggregates import (
     UserAggregate,
     Var,
 )
-from whimbrel.expr import SQL_FUNCTIONS, Binary, Call, Cast, Col, Expr, Lit, Unary, When
-from whimbrel.expr.nodes import data_type
+from whimbrel.expr import SQL_FUNCTIONS, Binary, Call, Called, Cast, Col, Expr, Lit, Unary, When
+from whimbrel.expr.type_names import data_type
 from whimbrel.operators.aggregation.result_expressions import Running, WindowBound
 from whimbrel.plan import Aggregate
 from whimbrel.sql.dialect import Whimbrel
@@ -167,6 +167,8 @@ class ScalarTexts:
                 return f"CAST({self.text(x)} AS DECIMAL({type_.precision}, {type_.scale}))"
             case Call():
                 return self._call(expr)
+            case Called(_, args, by) if args and by.name.isidentifier():
+                return f"{by.name}({', '.join(map(self.text, args))})"
         raise NoWordError(expr.show())
 
     def _operand(self, expr: Expr, at_least: int) -> str:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from whimbrel.aggregates.user_defined.user_defined import UserAggregate
 from whimbrel.errors import WhimbrelError
-from whimbrel.expr import Expr, trace
+from whimbrel.expr import Expr, functions_called, trace
 from whimbrel.expr.columns import children
 from whimbrel.expr.temporal_nodes import Temporal
 from whimbrel.operators.aggregation.result_expressions import Running
@@ -41,6 +41,7 @@ from whimbrel.stream.pair_statistics import OWN_FUNCTIONS
 _MODULES: Final = {"datetime": "import datetime", "Decimal": "from decimal import Decimal",
                    "Fraction": "from fractions import Fraction", "np": "import numpy as np",
                    "pa": "import pyarrow as pa", "zoneinfo": "import zoneinfo"}
+_OWN_NAMES: Final = ("col", "float", "timedelta")
 _ROW = re.compile(r"\b(Column|Condition|Expr|Moment|Span)\b")
 """Types of arguments that may be functions of a row."""
 
@@ -124,9 +125,12 @@ class PythonValues:
         return self.argument(value, getattr(value, "name", "") or name if name != "<lambda>" else "function")
 
     def _expression(self, expr: Expr) -> str:
-        users = {each.functions.name: each.functions for each in aggregates_in(expr) if isinstance(each, UserAggregate)
-                 and each.functions not in OWN_FUNCTIONS}
-        text = self._qualified(expr.show(), users)
+        users: dict[str, Any] = {each.functions.name: each.functions for each in aggregates_in(expr)
+                                 if isinstance(each, UserAggregate) and each.functions not in OWN_FUNCTIONS}
+        called = list(functions_called(expr))
+        if not all(each.name.isidentifier() and each.name not in _OWN_NAMES for each in called):
+            return self.argument(expr, "expression")
+        text = self._qualified(expr.show(), users | {each.name: each for each in called})
         return self.argument(expr, "expression") if text is None else text
 
     def _qualified(self, text: str, known: Mapping[str, Any] | None = None) -> Any:
@@ -138,7 +142,7 @@ class PythonValues:
         names = [each for each in ast.walk(tree) if isinstance(each, ast.Name)]
         data = text.encode()
         for name in sorted(names, key=lambda each: -each.col_offset):
-            if name.id in ("col", "float", "timedelta"):
+            if name.id in _OWN_NAMES:
                 self.imports |= {"col"} if name.id == "col" else set()
                 continue
             if name.id in _MODULES:

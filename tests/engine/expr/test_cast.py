@@ -9,7 +9,7 @@ import pytest
 from tests.engine.expr.tables import batch, values
 from whimbrel.errors import KernelError
 from whimbrel.expr import col, evaluate, lit
-from whimbrel.expr.nodes import data_type
+from whimbrel.expr.type_names import data_type
 
 
 @pytest.mark.parametrize(("given", "type_", "expected"), (
@@ -65,4 +65,4 @@ def test_decimals_compare():
 
 @pytest.mark.parametrize("type_", [pa.timestamp("us", "UTC"), pa.timestamp("ms", "Europe/Berlin")], ids=str)
 def test_a_type_may_be_written_as_it_is_printed(type_: pa.DataType) -> None:
-    assert data_type(str(type_), col.x) == type_
+    assert data_type(str(type_), col.x.show) == type_

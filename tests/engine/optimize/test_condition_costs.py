@@ -106,3 +106,56 @@ def test_a_shared_expensive_filter_runs_once() -> None:
     both = slow.where(col.port == 3).union(slow.where(col.port == 1))
     assert both.explain().split("runs as")[1].count("where(col.url") == 1
     assert sorted(both.collect()["at"].to_pylist()) == sorted({1, 3, 11, 13, 21, 23, 31, 33})
+
+
+@wb.function(cost="cheap")
+def odd(at: Any) -> bool:
+    return int(at) % 2 == 1
+
+
+MARKED = wb.function(lambda url: url.str.contains("q=[0-9]*[13]$", regex=True), cost="cheap")
+DEAR = wb.function(lambda port: port == 3, cost="expensive")
+
+
+@pytest.mark.parametrize(("condition", "text", "absorbed", "note"), [
+    (SLOW, "regexp_matches(url, 'q=[0-9]*[13]$')", False, "expensive, because of a regular expression"),
+    (MARKED(col.url), "marked(url)", True, "function() is marked as cheap"),
+    (MARKED(col.url) & (col.at * 2 > -1), "marked(url) AND at * 2 > -1", False, "function() is marked as cheap"),
+    (DEAR(col.port) | MARKED(col.url), "dear(port) OR marked(url)", False,
+     "expensive, because of function(), which is marked so"),
+    (odd(col.at), "odd(at)", False, "odd() is marked as cheap"),
+    (wb.function(odd.function)(col.at), "plain(at)", False, "expensive, because of a Python function"),
+])
+def test_a_mark_of_a_function_places_its_conditions(condition: Any, text: str, absorbed: bool, note: str) -> None:
+    """Partial and shared aggregates take only conditions that are cheap and cannot fail."""
+    log = made()
+    functions = {"marked": MARKED, "dear": DEAR, "odd": odd, "plain": wb.function(odd.function)}
+    counts = log.where(condition).tumbling_window(20).aggregate(n=wb.count())
+    rows = wb.sql(f"SELECT * FROM log WHERE {text}", log=log, functions=functions)
+    desk = wb.desk(log)
+    for name, query in (("python", counts), ("sql", rows.tumbling_window(20).aggregate(n=wb.count()))):
+        assert note in query.explain().split("runs as")[0]
+        assert ("where(" not in query.low().explain().split("runs as")[1]) == absorbed
+        desk.add(name, query)
+    assert ("shared aggregate" in desk.explain()) == absorbed
+    desk.run()
+    passed = [row["at"] // 20 for row in rows.collect().to_pylist()]
+    assert len(passed) >= len(wanted())
+    for found in (desk["python"], desk["sql"]):
+        assert found.table["n"].to_pylist() == [passed.count(0), passed.count(1)]
+
+
+def test_a_cheap_python_function_comes_before_expensive_conditions_and_after_the_other_cheap_ones() -> None:
+    seen: list[tuple[str, int]] = []
+
+    def noting(name: str, cost: Any) -> Any:
+        def note(at: Any) -> bool:
+            seen.append((name, int(at)))
+            return bool(at % 10 == 1)
+
+        return wb.function(note, cost=cost)(col.at)
+
+    rows = made().where(noting("dear", None), noting("cheap", "cheap"), col.port == 3).collect()
+    assert rows["at"].to_pylist() == [11, 31]
+    rows_seen = {name: [at for each, at in seen[-12:] if each == name] for name in ("cheap", "dear")}
+    assert rows_seen == {"cheap": list(range(3, 40, 4)), "dear": [11, 31]}

@@ -17,9 +17,11 @@ from whimbrel.expr import (
     Cost,
     Expr,
     all_of,
+    calls_python,
     can_fail,
     check_text,
     columns_of,
+    marked_cheap,
     parts_of,
     predicate,
     trace,
@@ -50,8 +52,8 @@ class Where(Operator):
     -----
     Python functions and regular expressions are expensive. An expensive condition is a step of its own, which no
     aggregate absorbs. Its parts that must all be true are evaluated one after the other, each on the rows that passed
-    those before it. Cheap parts come first. Then come expensive ones, by measured cost and the share of rows that they
-    keep. Expensive ones that can fail come last.
+    those before it. Cheap parts come first; Python functions that are marked as cheap are the last of them. Then come
+    expensive ones, by measured cost and the share of rows that they keep. Expensive ones that can fail come last.
     Shapes: at most as many rows out as in, columns unchanged. State: none.
     Source: Trill (VLDB 2015), section 3.2; Hellerstein and Stonebraker, Predicate Migration (SIGMOD 1993).
 
@@ -78,6 +80,14 @@ class Where(Operator):
         """
         return self.cost == "expensive" or (self.cost is None and why_expensive(self.condition) is not None)
 
+    @property
+    def stays(self) -> bool:
+        """True if it stays a step of its own: if it is expensive, or calls a Python function that is marked as cheap.
+
+        Such a function can fail, so it sees only the rows that pass the cheap conditions, whatever its mark.
+        """
+        return self.is_expensive or (self.cost is None and calls_python(self.condition))
+
     def schema(self, *upstream: Schema) -> Schema:
         type_ = type_of(self.condition, upstream[0], where=self.show())
         if not pa.types.is_boolean(type_):
@@ -102,10 +112,13 @@ class Where(Operator):
         return (wanted.same(reads_exactly(self)),)
 
     def kernel(self, *upstream: Schema) -> Kernel:
-        return CostlyWhereKernel(self.condition, self.cost) if self.is_expensive else WhereKernel(self.condition)
+        return CostlyWhereKernel(self.condition, self.cost) if self.stays else WhereKernel(self.condition)
 
     def notes(self, *upstream: Schema) -> Sequence[str]:
-        return [f"expensive, because of {why_expensive(self.condition)}"] if self.is_expensive and not self.cost else []
+        if self.cost is not None:
+            return []
+        notes = [f"{name} is marked as cheap" for name in marked_cheap(self.condition)]
+        return [*notes, f"expensive, because of {why_expensive(self.condition)}"] if self.is_expensive else notes
 
     def show(self) -> str:
         return f"where({self.condition.show()}{f', cost={self.cost!r}' if self.cost else ''})"
@@ -190,8 +203,9 @@ class CostlyWhereKernel(WhereKernel):
     ----------
     first : Expr or None
         The cheap parts.
-    ordered, last : list of MeasuredCondition
-        Expensive parts: those that cannot fail, and those that can, in the order in which they were written.
+    marked, ordered, last : list of MeasuredCondition
+        Python functions that are marked as cheap, and expensive parts: those that cannot fail, and those that can. All
+        are in the order in which they were written.
     """
 
     def __init__(self, condition: Expr, cost: Cost | None) -> None:
@@ -199,7 +213,9 @@ class CostlyWhereKernel(WhereKernel):
         parts = list(parts_of(condition))
         costly = [part for part in parts if cost == "expensive" or why_expensive(part) is not None]
         cheap = [part for part in parts if not any(part is other for other in costly)]
-        self.first = all_of(cheap) if cheap else None
+        written_out = [part for part in cheap if not calls_python(part)]
+        self.first = all_of(written_out) if written_out else None
+        self.marked = [MeasuredCondition(part) for part in cheap if calls_python(part)]
         self.ordered = [MeasuredCondition(part) for part in costly if not can_fail(part)]
         self.last = [MeasuredCondition(part) for part in costly if can_fail(part)]
 
@@ -207,7 +223,7 @@ class CostlyWhereKernel(WhereKernel):
         if self.first is not None:
             batch = self.kept(batch, predicate(self.first, batch))
         batch = batch.compact(self.storage)
-        for each in (*sorted(self.ordered, key=lambda part: part.ns_per_dropped_row), *self.last):
+        for each in (*self.marked, *sorted(self.ordered, key=lambda part: part.ns_per_dropped_row), *self.last):
             if not len(batch):
                 break
             began = perf_counter_ns()
