@@ -20,7 +20,7 @@ from whimbrel.expr.nodes import Expr
 from whimbrel.expr.strings import per_distinct
 from whimbrel.expr.type_predicates import is_plain
 from whimbrel.expr.uuid_text import uuid_text
-from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers
+from whimbrel.expr.value import Scope, Value, at_row, from_arrow, from_scalar, integers, known
 
 _FIRST: Final = -62_135_596_800
 _LAST: Final = 253_402_300_799
@@ -34,7 +34,7 @@ def as_type(value: Value, target: pa.DataType, scope: Scope, expr: Expr) -> Valu
         return value
     if t.is_null(source):
         return from_scalar(None, target)
-    cast_type(expr, source, target)
+    known(expr, ("cast", source, target), lambda: cast_type(expr, source, target))
     if t.is_decimal(target):
         return decimal_from(value, target, scope, expr)
     if t.is_decimal(source):

@@ -79,14 +79,18 @@ def power(x: Ints, exponent: int) -> tuple[Ints, Bits]:
 def floor_divide(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
     """Quotient rounded down, the rows that wrapped, and the rows whose divisor is zero (their result is 0)."""
     zero = y == 0
-    result = np.where(zero, 0, x // np.where(zero, 1, y))
+    result = np.where(zero, 0, x // np.where(zero, 1, y)) if zero.any() else x // y
     return result, (x == INT_MIN) & (y == -1), zero
 
 
 def modulo(x: Ints, y: Ints) -> tuple[Ints, Bits, Bits]:
     """Remainder with the sign of the divisor, the rows that wrapped (none), and the rows whose divisor is zero."""
     zero = y == 0
-    return np.where(zero, 0, x % np.where(zero, 1, y)), NONE, zero
+    if zero.any():
+        return np.where(zero, 0, x % np.where(zero, 1, y)), NONE, zero
+    if x.ndim > y.ndim:
+        return x - x // y * y, NONE, zero  # NumPy divides by one number several times faster than it finds remainders
+    return x % y, NONE, zero
 
 
 def power_of_ten(power: int) -> float:
