@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,50 @@ def test_intervals_contain_the_exact_values_as_often_as_they_say(values: str, le
         assert least <= inside.mean() <= 0.965 or not exact[name].any(), (name, inside.mean())
         off = found[name].sum() - exact[name].sum()
         assert abs(off) <= 0.01 * exact[name].sum(), (name, off)
+
+
+def lifetimes(unit: str) -> wb.Stream:
+    """2,000 rows in the first 1,000 ticks, and few later."""
+    rng = np.random.default_rng(8)
+    at = np.concatenate([np.sort(rng.integers(0, 1000, 2000)), np.arange(1200, 2000, 9)])
+    columns = {"k": rng.integers(0, 2, len(at)), "x": rng.integers(20, 99, len(at)), "f": rng.normal(5, 2, len(at))}
+    times = [pa.array(each.astype(f"datetime64[{unit}]").astype("datetime64[us]")) if unit else each
+             for each in (at, at + rng.integers(1, 60, len(at)))]
+    return wb.from_arrow({"at": times[0], "until": times[1], **columns}, time="at", end="until", name="events")
+
+
+@pytest.mark.parametrize(("windows", "unit", "per"), [
+    (lambda s: s.group_by("k").sliding_window(100), "", 100), (lambda s: s.where(col.x > 30).shift(3), "", 100),
+    (lambda s: s.quantize(40, 10), "", 100),
+    (lambda s: s.tumbling_window("1d"), "h", "4d"), (lambda s: s.hopping_window(50, 30), "", 100),
+])
+def test_any_window_that_rewrites_lifetimes_row_by_row_is_scaled(windows: Any, unit: str, per: Any) -> None:
+    """At each time an estimate is one of the exact value there, although fewer rows change it."""
+    events = lifetimes(unit)
+    wanted = windows(events).aggregate(n=wb.count(), large=wb.count().where(col.x > 60), total=wb.sum(col.x),
+                                       mean=wb.mean(col.x), floats=wb.sum(col.f))
+    desk = wb.desk(events)
+    desk.add("a", wanted, overload=wb.Shed(60, per=per))
+    desk.run()
+    exact = rows_of(wanted.collect())
+    begin, span = exact[0]["start"], exact[-1]["start"] - exact[0]["start"]
+    of_key = {key: [row for row in exact if row.get("k") == key] for key in {row.get("k") for row in exact}}
+    values, inside, busy, quiet = ("n", "large", "total", "mean", "floats"), 0, 0, 0
+    for row in desk["a"].table.to_pylist():
+        rows = of_key[row.get("k")]
+        there = rows[bisect_right(rows, row["start"], key=lambda each: each["start"]) - 1]
+        assert row["start"] < there["end"]
+        if (row["start"] - begin) / span > 0.7:
+            quiet += 1
+            assert all(row[f"{name}_low"] == row[name] == row[f"{name}_high"] for name in values)
+            assert [row[name] for name in values] == pytest.approx([there[name] for name in values])
+            continue
+        found = [row[f"{name}_low"] <= there[name] <= row[f"{name}_high"] for name in values
+                 if row[f"{name}_low"] is not None]
+        inside, busy = inside + sum(found), busy + len(found)
+    assert desk.cost.queries[0].dropped_rows > 1000
+    assert quiet > 5
+    assert inside > 0.85 * busy > 60
 
 
 def test_without_overload_results_are_exact_and_only_the_query_that_sheds_is_estimated() -> None:
@@ -192,8 +237,10 @@ def test_a_restart_changes_nothing(killed: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wrong", "words"), [
     (lambda s: s.tumbling_window(9).aggregate(m=wb.max(col.x)), r"max\(col.x\) of a sample is no estimate"),
-    (lambda s: s.session_window(9).aggregate(n=wb.count()), r"session_window\(9\) comes before its aggregate"),
-    (lambda s: s.aggregate(n=wb.count()), "no tumbling or hopping window"),
+    (lambda s: s.session_window(9).aggregate(n=wb.count()), r"session_window\(9\) ends where rows are missing"),
+    (lambda s: s.last_rows(9).aggregate(n=wb.count()), r"last_rows\(9\) comes before its aggregate, and its rows"),
+    (lambda s: s.aggregate(n=wb.count()), "its aggregate has no window"),
+    (lambda s: s.where(col.x > 3).set_duration(1).aggregate(n=wb.count()), "its aggregate has no window"),
     (lambda s: s.where(col.x > 3), "it has no aggregate"),
     (lambda s: s.tumbling_window(9).aggregate(n=wb.count(), fill=True), "fill= adds rows"),
     (lambda s: s.join(s, on="k").tumbling_window(9).aggregate(n=wb.count()), "reads more than one stream"),

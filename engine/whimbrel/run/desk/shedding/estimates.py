@@ -17,7 +17,7 @@ from whimbrel.expr import Col, Expr, When, evaluate, type_of, when
 from whimbrel.expr.build import greatest
 from whimbrel.expr.columns import children, with_children
 from whimbrel.kernels import Kernel, Stateless
-from whimbrel.operators import Fill, GroupAggregate, HoppingWindow, Results, Select, Where
+from whimbrel.operators import Fill, GroupAggregate, Results, Select, SessionWindow
 from whimbrel.plan import Aggregate, Node, Operator, Source, structure
 from whimbrel.run.desk.shedding.shed import Shed
 from whimbrel.run.desk.shedding.weighted_sample import WEIGHT, WeightedSample
@@ -46,7 +46,7 @@ def estimated(plan: Node, rule: Shed, where: str) -> Node:
     why = _why_not(chain, first)
     if why is not None:
         raise PlanError(f"This query cannot shed rows: {why}.", where=where,
-                        hint="Shed in a query of counts, sums and means of tumbling or hopping windows.")
+                        hint="Shed in a query of counts, sums and means over windows.")
     unit = chain[0].schema.unit
     made = Node(WeightedSample(rows=rule.rows, per_ticks=rule.per_ticks(unit), seed=rule.seed, unit=unit), (chain[0],))
     for node in chain[1:first]:
@@ -54,6 +54,7 @@ def estimated(plan: Node, rule: Shed, where: str) -> Node:
         if isinstance(op, Select):
             op = replace(op, columns=(*op.columns, (WEIGHT, Col(WEIGHT))))
         made = Node(op, (made,), node.calls)
+    assert WEIGHT in made.schema
     aggregate = chain[first].op
     assert isinstance(aggregate, GroupAggregate)
     sums: dict[str, tuple[str, Aggregate]] = {}
@@ -130,13 +131,16 @@ def _why_not(chain: list[Node], first: int) -> str | None:
     if not isinstance(chain[0].op, Source):
         return "it reads more than one stream"
     if not first:
-        return "it has no aggregate"
-    below = [node.op for node in chain[1:first]]
-    for op in below:
-        if not isinstance(op, Where | Select | HoppingWindow):
-            return f"{op.show() if not isinstance(op, Source) else op.name} comes before its aggregate"
-    if not any(isinstance(op, HoppingWindow) for op in below):
-        return "its aggregate has no tumbling or hopping window"
+        return "it has no aggregate, and single rows are not scaled"
+    for node in chain[1:first]:
+        op = node.op
+        assert not isinstance(op, Source)
+        if isinstance(op, SessionWindow):
+            return f"{op.show()} ends where rows are missing, and so it would after dropped rows"
+        if not op.row_by_row:
+            return f"{op.show()} comes before its aggregate, and its rows are made of several ones"
+    if chain[first].inputs[0].properties.instants:
+        return "its aggregate has no window, and an aggregate of one tick has hardly a row that is kept"
     filled = next((node.op for node in chain[first:] if isinstance(node.op, Fill)), None)
     if filled is not None:
         return "fill= adds rows for windows whose rows may all have been dropped"
