@@ -169,7 +169,7 @@ def numbered(windows: CalendarWindows, batch: Batch, late: int, where: str) -> T
         later = np.append(last_alike[1:], len(bounds))
         at = cells - first
         cells = np.where(bounds[at] == times, cells, first + later[at])
-    lowest, highest = int(cells.min()), int(cells.max())
+    lowest, highest = (int(cells[0]), int(cells[-1])) if in_order else (int(cells.min()), int(cells.max()))
     if grid.bound(lowest) < first_tick:
         raise outside(low, windows, where)
     if grid.bound(int(windows.ends(np.array([highest]))[0])) > last_tick + 1:
