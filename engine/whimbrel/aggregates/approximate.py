@@ -218,7 +218,7 @@ class QuantileSummary(SketchState):
             return -np.inf
         if way > lowest + inside - 1:
             return np.inf if way <= lowest + inside + highest - 1 else np.nan
-        return float(self.digest.get_quantile((way - lowest) / max(inside - 1, 1))) * _DIGEST_UNIT
+        return float(self.digest.get_quantile((way - lowest) / max(inside - 1, 1))) * _DIGEST_UNIT + 0.0
 
     def merge(self, other: Self) -> None:
         self.digest.merge(other.digest)
@@ -278,5 +278,5 @@ def quantile_sorted(fraction: Fraction, values: Array, begin: Array, end: Array,
     index, rest = begin + way // fraction.denominator, way % fraction.denominator
     low, high = values[index], values[np.minimum(index + 1, end - 1)]
     if values.dtype.kind == "f":
-        return between_floats(low, high, rest, fraction.denominator)
+        return between_floats(low, high, rest, fraction.denominator) + 0.0  # -0.0 becomes 0.0
     return as_float(*between_integers(low, high, rest, fraction.denominator), fraction.denominator, turned=turned)

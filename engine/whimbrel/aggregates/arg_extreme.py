@@ -224,4 +224,4 @@ def at_latest_of_both(left: State, right: State) -> State:
 def value_there(state: State) -> Any:
     if state[3] == 0:
         return None
-    return state[0]
+    return state[0] + 0  # -0.0 becomes 0.0

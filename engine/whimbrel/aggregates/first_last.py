@@ -124,4 +124,4 @@ def latest(left: State, right: State) -> State:
 def edge(state: State) -> Any:
     if state[2] == 0:
         return None
-    return state[0]
+    return state[0] + 0  # -0.0 becomes 0.0

@@ -156,4 +156,4 @@ def largest(left: State, right: State) -> State:
 def extreme(state: State) -> Any:
     if state[1] == 0:
         return None
-    return state[0]
+    return state[0] + 0  # -0.0 becomes 0.0

@@ -161,6 +161,35 @@ def test_rows_that_leave(size: int, name: str) -> None:
     assert not faults, "\n".join(faults)
 
 
+ZEROS = {"min": wb.min(col.x), "max": wb.max(col.x), "first": wb.first(col.x), "last": wb.last(col.x),
+         "arg_min": wb.arg_min(col.x, col.y), "arg_max": wb.arg_max(col.x, col.y), "mode": wb.mode(col.x),
+         "collect": wb.collect(col.x), "lower": wb.quantile(col.x, 0.5, interpolation="discrete"),
+         "approx": wb.approx_quantile(col.x, 0.5), "top_k": wb.top_k(col.x, 1)}
+ROWS_OF_ZEROS: dict[str, Callable[[wb.Stream], wb.Stream]] = {
+    "tumbling": lambda log: log.tumbling_window(5).aggregate(**ZEROS),
+    "by key": lambda log: log.group_by("x").tumbling_window(5).aggregate(**ZEROS),
+    "sliding": lambda log: log.sliding_window(5).aggregate(**ZEROS),
+    "so far": lambda log: log.tumbling_window(5).aggregate(m=wb.min(col.x)).select(m=wb.max(col.m).so_far()),
+    "distinct": lambda log: log.tumbling_window(5).distinct("x"),
+    "distinct within": lambda log: log.distinct_within(5, by="x"),
+    "largest row": lambda log: log.tumbling_window(5).top_k(1, by=col.x, ties=False),
+    "one of equal rows": lambda log: log.tumbling_window(5).top_k(1, by=col.y, ties=False),
+}
+
+
+@pytest.mark.parametrize("name", ["interpreted", "primitives"])
+@pytest.mark.parametrize("form", ROWS_OF_ZEROS)
+def test_the_sign_of_zero_does_not_depend_on_arrival(form: str, name: str) -> None:
+    found = set()
+    for type_ in (pa.float64(), pa.float32()):
+        for values in ([0.0, -0.0], [-0.0, 0.0]):
+            log = wb.from_arrow(pa.table({"t": [0, 0], "x": pa.array(values, type_), "y": [1.0, 1.0]}), time="t")
+            with tier(name):  # type: ignore[arg-type]
+                found.add(repr(ROWS_OF_ZEROS[form](log.drop("t")).collect().to_pylist()))
+    assert len(found) == 1
+    assert ("-0.0" in found.pop()) == (form in ("distinct within", "largest row", "one of equal rows"))
+
+
 @pytest.mark.parametrize("parts", [2, 3])
 def test_parts_are_merged(parts: int) -> None:
     """What progress and partitions do: states of blocks, merged."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whimbrel.batch import Batch, Column, Field, Schema, numpy_type
+from whimbrel.batch.sort_keys import sort_key
 from whimbrel.clock import INF
 from whimbrel.errors import ExpressionError, PlanError
 from whimbrel.expr import Col, Condition, Expr, Keys, check_name, columns_of, evaluate, key_of, trace, type_of
@@ -265,7 +266,7 @@ class TopKKernel(Kernel):
         if op.ties:
             order = there[np.lexsort((order_by[there], groups[there]))]
         else:
-            named = {str(number): column.to_arrow() for number, column in enumerate(rows.columns)}
+            named = {str(number): sort_key(column) for number, column in enumerate(rows.columns)}
             table = pa.table({"group": groups, "by": order_by} | named | {"first": rows.first_start})
             sort_keys = [(name, "ascending") for name in table.column_names]
             order = np.asarray(Column.from_arrow(pc.sort_indices(table, sort_keys)).values).astype(np.int64)

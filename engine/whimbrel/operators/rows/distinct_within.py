@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whimbrel.batch import Batch, Column, Schema, check_reach, frozen
+from whimbrel.batch import Batch, Schema, check_reach, frozen
+from whimbrel.batch.sort_keys import sort_key
 from whimbrel.clock import INF, MIN_TIME, Duration, TickUnit, check_positive, duration_ticks, quote_ticks
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Expr, Keys, check_key, evaluate, key_of, named_columns, type_of
@@ -178,22 +179,10 @@ def _after_smaller(rows: Batch, groups: Array) -> Array:
         return out
     several = order[np.append(same, False) | np.append(False, same)]
     taken = rows.take(several)
-    columns = [pa.array(taken.sync), pa.array(groups[several]), *map(_sortable, taken.columns), pa.array(taken.other)]
+    columns = [pa.array(taken.sync), pa.array(groups[several]), *map(sort_key, taken.columns), pa.array(taken.other)]
     table = pa.table(columns, names=[str(number) for number in range(len(columns))])
     by = [(name, "ascending") for name in table.column_names]
     ranked = several[pc.sort_indices(table, sort_keys=by).to_numpy()]
     sync, group = rows.sync[ranked], groups[ranked]
     out[ranked[1:][(sync[1:] == sync[:-1]) & (group[1:] == group[:-1])]] = True
     return out
-
-
-def _sortable(column: Column) -> pa.Array:
-    """Values that Arrow can sort; others by their text."""
-    values = column.to_arrow()
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    try:
-        pc.sort_indices(values.slice(0, 0))
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        return pa.array([None if value is None else repr(value) for value in values.to_pylist()], pa.string())
-    return values
