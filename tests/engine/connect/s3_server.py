@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from tests.engine.connect.feeds.servers import free_port
+from tests.engine.connect.server_process import server_process
 
 SECRET = "sEcReT/1234"
 
@@ -55,19 +52,7 @@ class S3Server:
 
 @contextmanager
 def s3_server() -> Iterator[S3Server]:
-    """Start a server in a process of its own: some clients hold Python's lock while they wait for an answer."""
+    """Start a server."""
     port = free_port()
-    process = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + 60
-        while True:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.5):
-                break
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.02)
+    with server_process(["-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
         yield S3Server(port)
-    finally:
-        process.terminate()
-        process.wait()

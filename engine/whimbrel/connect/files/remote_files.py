@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from pyarrow import fs
 
 _SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs"}
-_ARROW = ("s3", "gs", "abfs", "abfss")
+_AZURE = ("abfs", "abfss")
+_ARROW = ("s3", "gs", *_AZURE)
 _WEB = ("http", "https")
 _OPTIONS = ("endpoint_override", "region", "scheme", "tls_ca_file_path")
 _UNKNOWN_OPTION = re.compile(r"Unexpected query parameter in \w+ URI: '(.*)'")
@@ -176,19 +178,35 @@ def _place(address: str, filesystem: Any, where: str) -> _Place:
         raise SourceError(f"The key in the address {shown_address(address)!r} has a character that ends it.",
                           where=where, hint="Write / in a key as %2F, or use filesystem=.")
     try:
-        system, base = _of_bucket(scheme, bucket, query, where)
+        system, base = file_system(scheme, bucket, query, where=where)
     except SourceError:
         raise
     except Exception as error:  # noqa: BLE001 - file systems of fsspec raise what their libraries do
         raise unknown_failure(shown_address(address), error, where) from None
     path = "/".join(filter(None, (base.rstrip("/"), inside)))
     host = bucket.rpartition("@")[2]  # of Azure, where the path begins with the container
-    account = f"{host}/" if scheme in {"abfs", "abfss"} else ""
+    account = f"{host}/" if scheme in _AZURE else ""
     return _Place(system, path, f"{scheme}://{account}", scheme)
 
 
-def _of_bucket(scheme: str, bucket: str, query: str, where: str) -> tuple[fs.FileSystem, str]:
-    """File system of a bucket, and the path of the bucket in it."""
+def file_system(scheme: str, bucket: str, query: str, *, where: str) -> tuple[fs.FileSystem, str]:
+    """File system of a bucket, and the path of the bucket in it.
+
+    Parameters
+    ----------
+    scheme : str
+    bucket : str
+        What is between the scheme and the first slash, with the user.
+    query : str
+        Options of the file system.
+    where : str
+        The user's call, without secrets.
+
+    Raises
+    ------
+    SourceError
+        If no file system has this scheme, or it has no such option.
+    """
     from pyarrow import fs
 
     if scheme in _ARROW:
@@ -200,7 +218,7 @@ def _of_bucket(scheme: str, bucket: str, query: str, where: str) -> tuple[fs.Fil
             raise SourceError(f"{scheme}:// has no option {unknown[1]!r}.", where=where,
                               hint=near_match(unknown[1], _OPTIONS, noun="option") if scheme == "s3" else
                               "Remove it from the address, or use filesystem=.") from None
-        return system, base
+        return (_with_account_key(system, bucket) if scheme in _AZURE else system), base
     if scheme == "az":
         account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
         if not account:
@@ -217,6 +235,19 @@ def _of_bucket(scheme: str, bucket: str, query: str, where: str) -> tuple[fs.Fil
         raise SourceError(f"No file system is known for {scheme}://.", where=where,
                           hint="Use s3://, gs://, az:// or https://, or pip install 'whimbrel[fsspec]' and the package "
                                f"of fsspec for {scheme}://.") from None
+
+
+def _with_account_key(system: fs.AzureFileSystem, bucket: str) -> fs.AzureFileSystem:
+    """The same, with the key of the address or else of the environment: Arrow reads neither."""
+    from pyarrow import fs
+
+    options = {name: value for name, value in system.__reduce__()[1][0].items() if value}
+    if {"sas_token", "client_id"} & options.keys():
+        return system
+    key = unquote(bucket.rpartition("@")[0].partition(":")[2])
+    if not key and os.environ.get("AZURE_STORAGE_ACCOUNT_NAME") in (None, options["account_name"]):
+        key = os.environ.get("AZURE_STORAGE_ACCOUNT_KEY", "")
+    return fs.AzureFileSystem(**options, account_key=key) if key else system
 
 
 def _given(path: str, filesystem: Any, where: str) -> _Place:
