@@ -74,6 +74,10 @@ class UnknownNameError(WhimbrelError, AttributeError):
     """
 
 
+class CallError(WhimbrelError, TypeError):
+    """A call without an argument that it needs, or an operation of Python that an object does not have."""
+
+
 class SqlError(WhimbrelError):
     """An invalid text of SQL.
 

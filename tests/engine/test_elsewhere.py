@@ -11,7 +11,7 @@ import pytest
 
 import whimbrel as wb
 from whimbrel import col
-from whimbrel.errors import PlanError, UnknownNameError
+from whimbrel.errors import CallError, PlanError, UnknownNameError
 from whimbrel.migration_hints import (
     CERTIFICATE,
     ESTIMATE,
@@ -85,6 +85,26 @@ def test_a_slip_leads_to_the_nearest_name() -> None:
 def test_a_column_of_a_stream_leads_to_its_expression() -> None:
     with pytest.raises(UnknownNameError, match=r"(?s)has no 'x'.*Use col\.x in an expression"):
         _ = EVENTS.x
+
+
+@pytest.mark.parametrize(("call", "what"), [
+    (lambda: len(EVENTS), "has no length.*Use stream.collect().num_rows"),
+    (lambda: list(EVENTS), "stream[0].*Use stream.collect().to_pylist()"),
+    (lambda: EVENTS["x"], 'Use stream.select("x"), col["x"] in an expression, or stream.collect()["x"].'),
+    (lambda: EVENTS[["at", "x"]], 'Use stream.select("at", "x")'),
+    (lambda: EVENTS[col.x > 1], r"Use stream.where(col.x > 1)"),
+    (lambda: EVENTS[:3], "stream.head(10)"),
+    (lambda: wb.from_arrow({"at": [1]}), 'from_arrow() needs time=..*Add time="at"'),
+    (lambda: wb.read_csv("log.csv", "at"), "takes 1 argument by place, got 2.*such as time="),
+    (lambda: wb.read_csv("log.csv", tiem="at"), "has no argument 'tiem'.*Use 'time'"),
+    (lambda: wb.read_parquet(time="at"), "needs path.*Add a path"),
+    (lambda: wb.from_samples({"x": [1]}), "Add rate=1000"),
+    (lambda: wb.feeds.kafka("rows", "localhost:1"), "feeds.kafka() needs time="),
+])
+def test_mistakes_of_python_say_what_to_write(call: Callable[[], object], what: str) -> None:
+    with pytest.raises(CallError, match="(?s)" + re.escape(what).replace(r"\.\*", ".*")):
+        call()
+    assert EVENTS  # whose length Python would take otherwise
 
 
 def test_what_is_held_is_copied_as_before() -> None:

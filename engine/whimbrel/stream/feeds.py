@@ -40,13 +40,14 @@ from whimbrel.migration_hints import FEEDS, absent
 from whimbrel.operators import BlockSamples
 from whimbrel.operators.rows.block_samples import Duplicates
 from whimbrel.plan import Node, Source
+from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.read_signals import with_samples
 from whimbrel.stream.stream import Stream
 
 Options = ParamSpec("Options")
 
 
-def _stream_of(feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
+def _stream_of(name: str, feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
     """Turn a constructor of feeds into a constructor of streams.
 
     A feed whose rows are blocks of samples becomes a stream of samples.
@@ -58,7 +59,7 @@ def _stream_of(feed: Callable[Options, Feed]) -> Callable[Options, Stream]:
             return Stream(Node(source))
         return Stream(with_samples(source, source.channels, source.rate, duplicates="first", call=source.call))
 
-    return made
+    return checked_call(made, f"feeds.{name}")
 
 
 def samples_of(feed: Stream, samples: str | Sequence[str], *, rate: Rate, jitter: Duration | None = None,
@@ -97,29 +98,29 @@ def samples_of(feed: Stream, samples: str | Sequence[str], *, rate: Rate, jitter
     return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="samples_of"))
 
 
-audio = _stream_of(SoundCardFeed)
-delta = _stream_of(DeltaFeed)
-directory = _stream_of(DirectoryFeed)
-sse = _stream_of(SseFeed)
-flight = _stream_of(FlightFeed)
-http = _stream_of(HttpFeed)
-iceberg = _stream_of(IcebergFeed)
-iterator = _stream_of(IteratedFeed)
-kafka = _stream_of(KafkaFeed)
-lsl = _stream_of(LslFeed)
-mqtt = _stream_of(MqttFeed)
-nats = _stream_of(NatsFeed)
-netflow = _stream_of(FlowFeed)
-postgres = _stream_of(PostgresFeed)
-postgres_cdc = _stream_of(PostgresCdcFeed)
-redis = _stream_of(RedisFeed)
-socket = _stream_of(SocketFeed)
-synthetic = _stream_of(SyntheticFeed)
-tail = _stream_of(TailFeed)
-pcap = _stream_of(PacketFeed)
-udp = _stream_of(UdpFeed)
-waves = _stream_of(WavesFeed)
-websocket = _stream_of(WebSocketFeed)
+audio = _stream_of("audio", SoundCardFeed)
+delta = _stream_of("delta", DeltaFeed)
+directory = _stream_of("directory", DirectoryFeed)
+sse = _stream_of("sse", SseFeed)
+flight = _stream_of("flight", FlightFeed)
+http = _stream_of("http", HttpFeed)
+iceberg = _stream_of("iceberg", IcebergFeed)
+iterator = _stream_of("iterator", IteratedFeed)
+kafka = _stream_of("kafka", KafkaFeed)
+lsl = _stream_of("lsl", LslFeed)
+mqtt = _stream_of("mqtt", MqttFeed)
+nats = _stream_of("nats", NatsFeed)
+netflow = _stream_of("netflow", FlowFeed)
+postgres = _stream_of("postgres", PostgresFeed)
+postgres_cdc = _stream_of("postgres_cdc", PostgresCdcFeed)
+redis = _stream_of("redis", RedisFeed)
+socket = _stream_of("socket", SocketFeed)
+synthetic = _stream_of("synthetic", SyntheticFeed)
+tail = _stream_of("tail", TailFeed)
+pcap = _stream_of("pcap", PacketFeed)
+udp = _stream_of("udp", UdpFeed)
+waves = _stream_of("waves", WavesFeed)
+websocket = _stream_of("websocket", WebSocketFeed)
 
 
 def dead_letters(feed: Stream) -> Stream:  # word allowed: a message of a dead-letter queue is a dead letter

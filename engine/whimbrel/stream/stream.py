@@ -34,6 +34,7 @@ from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.band_sequence import BandSequence
 from whimbrel.stream.certify import Certificate, certify
+from whimbrel.stream.collection_errors import has_no_items, has_no_length, is_true
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
@@ -73,6 +74,7 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
     if not TYPE_CHECKING:  # type checkers know what is there
         __getattr__ = absent("A stream", STREAM, columns=lambda stream: stream.node.schema)
         sample = renamed(share="fraction")(Methods.sample)
+        __len__, __getitem__, __bool__ = has_no_length, has_no_items, is_true
 
     def group_by(self, *names: str | Expr, **keys: Column) -> Stream:
         """Group the following steps by key.
