@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from whimbrel.clock import Duration
 from whimbrel.connect import PartitionWatermarks
+from whimbrel.connect.feeds.formats.csv_format import check_marks
 from whimbrel.connect.feeds.runtime.row_validation import fields_given
 from whimbrel.connect.file_formats.csv_dialect import CsvDialect
 from whimbrel.connect.file_formats.csv_files import CsvFiles
@@ -126,12 +127,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     given = _given(schema, where)
     check_csv_types(given, where)
     by_ending, delimiter = delimiter is None, "," if delimiter is None else delimiter
-    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii():
-        raise PlanError(f"delimiter must be one character of ASCII, got {delimiter!r}.", where="read_csv(...)",
-                        hint='Use for example delimiter=";" or "\\t".')
-    if decimal not in (".", ","):
-        raise PlanError(f'decimal must be "." or ",", got {decimal!r}.', where="read_csv(...)",
-                        hint='Use decimal="," for numbers such as 1,5.')
+    check_marks(delimiter, decimal, where="read_csv(...)")
     if not isinstance(skip_rows, int) or isinstance(skip_rows, bool) or skip_rows < 0:
         raise PlanError(f"skip_rows must be an integer of at least 0, got {skip_rows!r}.", where="read_csv(...)",
                         hint="Use the number of lines before the header line.")

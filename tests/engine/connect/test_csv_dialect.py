@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import whimbrel as wb
@@ -39,6 +40,15 @@ def test_a_comma_can_be_the_decimal_point(tmp_path: Path, delimiter: str, quote:
                       schema={"x": "double"})
     assert rows(log, "x", "y") == [{"x": 1.5, "y": -2.0}, {"x": 2.0, "y": 1000.0}]
     assert wb.dead_letters(log).collect()["line"].to_pylist() == [3, 4]
+
+
+@pytest.mark.parametrize(("options", "type_"), [
+    ({"schema": {"at": "int64"}}, pa.int64()), ({"time_format": "%d.%m.%Y"}, pa.timestamp("us")),
+    ({"timezone": "Europe/Berlin"}, pa.timestamp("us", "Europe/Berlin"))])
+def test_a_header_alone_is_a_log_without_rows(tmp_path: Path, options: dict[str, Any], type_: pa.DataType) -> None:
+    log = wb.read_csv(written(tmp_path / "log.csv", "at,x"), time="at", **options)
+    found = log.collect()
+    assert (found.num_rows, found.schema.field("at").type) == (0, type_)
 
 
 @pytest.mark.parametrize("names", [None, ["at", "x"]])

@@ -70,6 +70,11 @@ class CsvFiles(FileFormat):
         self._dialect, self._names, self._given, self._by_ending = dialect, names, given, by_ending
         self._encoding, self._skip_rows = encoding, skip_rows
 
+    @property
+    def stated_time_type(self) -> pa.DataType | None:
+        times = self._dialect.times
+        return pa.timestamp("us", times.zone) if times.format or times.zone else None
+
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}}, and time_format= unless times are in ISO 8601. '
                 "Times that are numbers must be whole.")
@@ -105,10 +110,11 @@ class CsvFiles(FileFormat):
         if other is not None:
             raise HintedError(f"its header line is one column, {names[0]!r}", f"Use delimiter={other!r}.")
 
-    def why_without_values(self, file: DataFile) -> HintedError | None:
+    def why_without_values(self, file: DataFile, name: str) -> HintedError | None:
         names, _, text = self._begun(first_text(file, self._encoding), self._of(file))
         if not text.strip():
-            return HintedError(f"{file.name!r} has a header line and no rows", "")
+            return HintedError(f"{file.name!r} has a header line and no rows",
+                               f'Use schema={{"{name}": "timestamp[us]"}}, or "int64" if times are numbers.')
         found = _CsvSample(text, names, self._of(file)).other_number()
         return HintedError(f"the rows of {file.name!r} have {found} values for {len(names)} columns",
                            "Check the delimiter and the header of the file.") if found else None

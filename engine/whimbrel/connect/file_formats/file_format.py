@@ -79,9 +79,14 @@ class FileFormat(ABC):
         A line without an event time is malformed, and so is one that does not end after it starts.
         """
 
-    def why_without_values(self, file: DataFile) -> HintedError | None:
-        """Why the first rows of a file give a column no value; None if there is nothing special."""
-        del file
+    def why_without_values(self, file: DataFile, name: str) -> HintedError | None:
+        """Why the first rows of a file give a column of times no value; None if there is nothing special."""
+        del file, name
+        return None
+
+    @property
+    def stated_time_type(self) -> pa.DataType | None:
+        """The type of times without values, if options say that they are times."""
         return None
 
     def time_hint(self, name: str) -> str:

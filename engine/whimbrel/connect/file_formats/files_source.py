@@ -88,7 +88,11 @@ class FilesSource(ColumnarSource):
         for field in fields:
             if field.name in times and (hint := format_.time_hint(field.name)):
                 if pa.types.is_null(unified.field(field.name).type) and field.name not in given.names:
-                    why = next(filter(None, map(format_.why_without_values, self.paths)), None)
+                    if (type_ := format_.stated_time_type) is not None:
+                        fields = fields.set(fields.names.index(field.name), field.with_type(type_))
+                        continue
+                    reasons = (format_.why_without_values(file, field.name) for file in self.paths)
+                    why = next(filter(None, reasons), None)
                     raise SchemaError(f"The type of {field.name!r} is not known: "
                                       f"{why or 'the first rows have no value of it'}.", where=self._where,
                                       hint=(why and why.hint) or hint)

@@ -137,6 +137,31 @@ def test_a_line_of_a_csv_file_takes_no_other_with_it(tmp_path: Path, line: bytes
         assert found.state.dead_letters == {why: 1}
 
 
+@pytest.mark.parametrize("schema", [None, {"at": "int64", "x": "double", "y": pa.decimal128(5, 2)}])
+@pytest.mark.parametrize("of", ["directory", "tail"])
+def test_csv_with_a_decimal_comma(tmp_path: Path, of: str, schema: Any) -> None:
+    lines = "1;1,5;2,25\n2;1,0;2.25\n3;2,5;-1,00\n"
+    header = "at;x;y\n" if of == "directory" else ""
+    (tmp_path / "a.csv").write_text(header + (lines if schema else lines.replace("2.25", "7,00")))
+    if of == "directory":
+        format_ = wb.feeds.Csv(delimiter=";", decimal=",")
+        feed = wb.feeds.directory(tmp_path, time="at", pattern="*.csv", schema=schema, format=format_)
+    else:
+        format_ = wb.feeds.Csv(["at", "x", "y"], delimiter=";", decimal=",")
+        feed = wb.feeds.tail(tmp_path / "a.csv", time="at", schema=schema, format=format_)
+    with reading(feed) as found:
+        assert values(found, 2 if schema else 3, "x") == ([1.5, 2.5] if schema else [1.5, 1.0, 2.5])
+        until(lambda: sum(found.state.dead_letters.values()) == bool(schema))
+
+
+@pytest.mark.parametrize(("pattern", "format_"), [("*.parquet", wb.feeds.Csv()), ("*.csv", wb.feeds.Csv(["at"]))])
+def test_a_format_is_for_csv_files_with_a_header(tmp_path: Path, pattern: str, format_: Any) -> None:
+    with pytest.raises(wb.WhimbrelError, match=r'(?s)format is for CSV files.*pattern="\*.csv"'):
+        wb.feeds.directory(tmp_path, time="at", pattern=pattern, format=format_)
+    with pytest.raises(wb.WhimbrelError, match=r'decimal must be "." or ","'):
+        wb.feeds.Csv(decimal=";")
+
+
 def test_what_could_not_be_read_is_read_when_it_was_written_on(tmp_path: Path) -> None:
     """A file whose writer paused for more than a second was never read again."""
     whole = tmp_path / "b.parquet"

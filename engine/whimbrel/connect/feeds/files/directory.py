@@ -60,12 +60,14 @@ class DirectoryFeed(Feed):
         not changed.
     schema : pyarrow.Schema or mapping of str to type, optional
         Default: the schema of the existing files.
+    format : Csv, optional
+        How CSV files are written, such as ``wb.feeds.Csv(delimiter=";", decimal=",")``.
     **options
         Options of every feed. See :class:`whimbrel.connect.feeds.runtime.read_options.FeedOptions`.
     """
 
     def __init__(self, path: FilePath, *, time: str, pattern: str = "*.parquet", schema: Fields | None = None,
-                 **options: Unpack[FeedOptions]) -> None:
+                 format: Csv | None = None, **options: Unpack[FeedOptions]) -> None:
         check_path("path", path, where="feeds.directory(...)")
         self.path, self.pattern = Path(path), pattern
         options.setdefault("name", self.path.name)
@@ -73,12 +75,16 @@ class DirectoryFeed(Feed):
         if not self.path.is_dir():
             raise PlanError(f"path must be an existing directory, got {str(path)!r}.", where=where,
                             hint="Create the directory first.")
+        if format is not None and (not isinstance(format, Csv) or format.names or Path(pattern).suffix != ".csv"):
+            raise PlanError("format is for CSV files, whose header line names the columns.", where=where,
+                            hint='Use pattern="*.csv", format=wb.feeds.Csv(delimiter=";", decimal=",").')
+        self.csv = Csv() if format is None else format
         format_: Format | None = None
         match Path(pattern).suffix:
             case ".jsonl" | ".ndjson" | ".json":
                 format_ = format_of("json", where)
             case ".csv":
-                self.columns = TextColumns()
+                self.columns = TextColumns(self.csv.decimal)
             case ".parquet" | ".arrow":
                 pass
             case suffix:
@@ -215,8 +221,8 @@ def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] |
             with pa.memory_map(str(path)) as memory, ipc.open_file(memory) as file:
                 yield from _after((file.get_batch(number) for number in range(file.num_record_batches)), skip)
         case ".csv" if not hasattr(feed, "value_fields"):  # no schema yet: infer the columns
-            lenient = csv.ParseOptions(invalid_row_handler=lambda _: "skip")
-            with csv.open_csv(path, csv.ReadOptions(use_threads=False), lenient) as rows:
+            with csv.open_csv(path, csv.ReadOptions(use_threads=False), feed.csv.parse_options(),
+                              csv.ConvertOptions(decimal_point=feed.csv.decimal)) as rows:
                 yield from rows
         case ".csv":
             yield from _after(_csv(path, feed), skip)
@@ -240,17 +246,18 @@ def _lines(path: Path, feed: DirectoryFeed) -> Iterator[list[bytes]]:
 def _csv(path: Path, feed: DirectoryFeed) -> Iterator[pa.RecordBatch]:
     """String columns, one row per line, so that a malformed line affects only its own row."""
     with path.open("rb") as file:
-        names = next(reader([file.readline().decode("utf-8-sig")]), [])
+        mark = feed.csv.delimiter
+        names = next(reader([file.readline().decode("utf-8-sig")], delimiter=mark), [])
         texts = pa.schema([(name, pa.binary()) for name in feed.value_fields.names])
         if missing := {*texts.names}.difference(names):
             raise ValueError(f"it has no column {min(missing)!r}")
-        rest = b""
+        rest, format_ = b"", Csv(names, delimiter=mark)
         while data := file.read(_READ_BYTES):
             text, end, rest = (rest + data).rpartition(b"\n")
             if end:
-                yield _rows(text, Csv(names), texts, feed)
+                yield _rows(text, format_, texts, feed)
         if rest:
-            yield _rows(rest, Csv(names), texts, feed)
+            yield _rows(rest, format_, texts, feed)
 
 
 def _rows(text: bytes, format_: Csv, schema: pa.Schema, feed: DirectoryFeed) -> pa.RecordBatch:

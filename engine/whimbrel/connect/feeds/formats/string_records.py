@@ -37,22 +37,33 @@ class TextRecords(Format):
 
 
 class TextColumns(Format):
-    """Reads record batches of bytes, as CSV files are before anything is made of them; each row is a message."""
+    """Reads record batches of bytes, as CSV files are before anything is made of them; each row is a message.
+
+    Parameters
+    ----------
+    decimal : str
+        The character before the fraction of a number.
+    """
+
+    def __init__(self, decimal: str = ".") -> None:
+        self.decimal = decimal
 
     def infer(self, sample: pa.RecordBatch) -> pa.Schema:
         return sample.schema.remove_metadata()
 
     def parse(self, messages: pa.RecordBatch, schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
-        arrays = [_cast(_value(messages.column(field.name), field.type), field.type) for field in schema]
+        arrays = [_cast(self._value(messages.column(field.name), field.type), field.type) for field in schema]
         return pa.RecordBatch.from_arrays(arrays, schema=schema), np.ones(len(messages), np.int64)
 
-
-def _value(texts: pa.Array, type_: pa.DataType) -> pa.Array:
-    """What stands for nothing is null, but in texts, where it may be a name."""
-    if pa.types.is_binary(type_) or pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return texts
-    words = pc.utf8_trim_whitespace(texts.cast(pa.string()))
-    return pc.if_else(pc.is_in(words, pa.array(csv.ConvertOptions().null_values)), None, words)
+    def _value(self, texts: pa.Array, type_: pa.DataType) -> pa.Array:
+        """What stands for nothing is null, but in texts, where it may be a name."""
+        if pa.types.is_binary(type_) or pa.types.is_string(type_) or pa.types.is_large_string(type_):
+            return texts
+        words = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+        words = pc.if_else(pc.is_in(words, pa.array(csv.ConvertOptions().null_values)), None, words)
+        if self.decimal == "." or not (pa.types.is_floating(type_) or pa.types.is_decimal(type_)):
+            return words
+        return pc.replace_substring(pc.replace_substring(words, ".", "?"), self.decimal, ".")  # 1.5 is no number
 
 
 def _cast(texts: pa.Array, type_: pa.DataType) -> pa.Array:
