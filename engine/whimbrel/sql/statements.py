@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -114,7 +115,12 @@ def _result(statement: Statement, binder: Binder) -> Any:
     if order is not None or limit is not None or offset is not None:
         return ordered(relation, tree, binder, lambda wide: query(wide, binder))
     if statement.latencies:
-        return stream.at_latencies(*_latencies(statement, whole=stream.schema.unit is None))
+        latencies = _latencies(statement, whole=stream.schema.unit is None)
+        try:
+            return stream.at_latencies(*latencies)
+        except PlanError as error:
+            hint = re.sub(r"at_latencies\((.*)\)", r"EMIT AT \1", error.hint)
+            raise statement.text.error(error.what, statement.tree, plain_hint(hint)) from None
     return stream
 
 

@@ -63,6 +63,10 @@ def test_latencies() -> None:
     with pytest.raises(wb.SqlError, match="A latency needs a unit") as failed:
         sql("SELECT m, count(*) AS n FROM bids GROUP BY date_trunc('minute', ts) AS m EMIT AT 0, '5s'")
     assert failed.value.hint == "Use EMIT AT '0s', '5s'."
+    for spelled, hint in (("5, 0", "EMIT AT 0, 5."), ("5, 0, 5", "EMIT AT 0, 5.")):
+        with pytest.raises(wb.SqlError, match="Latencies must be in increasing order") as failed:
+            sql(f"SELECT tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb EMIT AT {spelled}")
+        assert failed.value.hint == f"Put the shortest first: {hint}"
     plain = sql("SELECT tb, count(*) AS n FROM TCP GROUP BY time/60 AS tb EMIT FINAL")
     assert plain.collect()["n"].to_pylist() == [2, 2, 1]
 
