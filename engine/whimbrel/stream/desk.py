@@ -195,6 +195,8 @@ class Desk:
         if saved is not None and since is None:
             saved.record({"did": "add", "name": name, "since": query.since, "steps": query.steps_as_written,
                           "sink": (known.run, None)})
+            if name in session.arrivals:
+                saved.begin_arrivals(name)
         try:
             if saved is not None and since is not None:
                 saved.restore(session, query)

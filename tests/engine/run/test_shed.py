@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from bisect import bisect_right
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,10 @@ from whimbrel.batch import Batch, Column
 from whimbrel.errors import CheckpointError, PlanError
 from whimbrel.expr import evaluate
 from whimbrel.operators import GroupAggregate, Select
+from whimbrel.run import source_reader
 from whimbrel.run.desk import estimated
+from whimbrel.run.desk.shedding import arrival_sample
+from whimbrel.run.desk.shedding.arrival_sample import ArrivalSample, ArrivalSampleKernel
 from whimbrel.run.desk.shedding.weighted_sample import WeightedSample, WeightedSampleKernel
 
 col = wb.col
@@ -258,6 +262,8 @@ def test_a_query_whose_results_cannot_be_scaled_is_refused(wrong: Any, words: st
 @pytest.mark.parametrize(("rule", "words"), [
     (lambda: wb.Shed(0, per=10), "rows must be an integer"),
     (lambda: wb.Shed(5, per=10, confidence=1.0), "between 0 and 1"),
+    (lambda: wb.Shed(5, per=10, time="arrival"), "per must be a duration"),
+    (lambda: wb.Shed(5, per="1s", time="now"), "time must be 'event' or 'arrival'"),  # type: ignore[arg-type]
     (lambda: wb.Shed(5, per=10, seed=0.5), "seed must be an integer"),  # type: ignore[arg-type]
     (lambda: wb.Shed(5, per=0), "per must be positive"), (lambda: 5, "must be wb.Shed"),
 ])
@@ -280,3 +286,116 @@ def test_the_weight_of_a_row_follows_from_its_period_and_the_one_before() -> Non
             seen[period] = seen.get(period, 0) + 1
             wanted.append(max(3, seen[period], seen.get(period - 1, 0)) / 3)
         assert found.tolist() == wanted
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The wall clock in nanoseconds, which the test moves."""
+    now = [10**15]
+    monkeypatch.setattr(arrival_sample, "monotonic_ns", lambda: now[0])
+    return now
+
+
+def test_the_clock_begins_periods_and_a_record_of_them_gives_the_same_weights(clock: list[int]) -> None:
+    rng = np.random.default_rng(4)
+    node = made().node
+    op = ArrivalSample(rows=5, per_ticks=10**9, seed=2, unit="ns")
+    sizes, waits = rng.integers(1, 12, 60), rng.choice([0, 0, 10**9, 3 * 10**9], 60)
+    sync = np.sort(rng.integers(0, 99, sizes.sum()))
+    whole = Batch(node.schema.select(()), sync, 1, ())
+    first = op.kernel(whole.schema)
+    assert isinstance(first, ArrivalSampleKernel)
+    begins: list[tuple[int, int]] = []
+    found, wanted, row = [], [], 0
+    seen, before = 0, 0
+    for size, wait in zip(sizes.tolist(), waits.tolist(), strict=True):
+        clock[0] += wait
+        if wait or not row:
+            seen, before = 0, seen if wait == 10**9 else 0
+        wanted += [max(5, number, before) / 5 for number in range(seen + 1, seen + size + 1)]
+        seen += size
+        found += [np.repeat(*first._weights(sync[row : row + size]))]
+        first.kept = row = row + size
+        _, more = first.record() or (0, ())
+        begins += more
+    assert np.concatenate(found).tolist() == wanted
+    assert first.record() is None
+
+    assert 5 < len(begins) < 60
+    again = op.kernel(whole.schema)
+    assert isinstance(again, ArrivalSampleKernel)
+    again.replay(len(sync) - 20, [each for each in begins if each[0] < len(sync) - 20])
+    rest = [np.repeat(*again._weights(part)) for part in [sync[:100]]]
+    again.kept = 100
+    copy = op.kernel(whole.schema)
+    assert isinstance(copy, ArrivalSampleKernel)
+    copy.restore_state(again.state_parts())
+    rest.append(np.repeat(*copy._weights(sync[100:-20])))
+    assert np.concatenate(rest).tolist() == wanted[:-20]
+    copy.kept = len(sync) - 20
+    assert np.repeat(*copy._weights(sync[-20:])).tolist() == [max(5, number) / 5 for number in range(1, 21)]
+
+
+def test_a_restart_keeps_the_rows_whose_arrival_was_recorded(clock: list[int], tmp_path: Path,
+                                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the clock says later, each settled row that somebody could see comes again as it was."""
+    choose = random.Random(3)
+    monkeypatch.setattr(source_reader, "_FEWEST_ROWS", 32)
+    monkeypatch.setattr(source_reader, "BATCH_ROWS", 32)
+    events, rule = made(windows=30, rows_each=30), wb.Shed(25, per="1s", time="arrival")
+    shown: dict[str, list[dict[str, Any]]] = {"a": [], "b": [], "late": []}
+    seen_again = dict.fromkeys(shown, 0)
+    for steps in (12, 9, 7, 9, 99):
+        desk = wb.desk(events, checkpoints=wb.Checkpoints(tmp_path, keep=2))
+        began = {}
+        for name in ("a", "b", *(["late"] if steps != 12 else [])):
+            desk.add(name, query(events), overload=rule)
+            began[name] = desk[name].rows
+        for step in range(steps):
+            clock[0] += 10**9 * (choose.choice([0, 1, 5]) if steps != 12 else step < 9)
+            desk.run(rows=1)
+            if step in (1, 4) and steps < 99:
+                desk._loop.saved.write(desk._loop.session)  # type: ignore[union-attr]
+            if steps == 12 and step in (5, 8):  # after the checkpoint from which the next desk resumes
+                if step == 8:
+                    desk.remove("late")
+                desk.add("late", query(events), overload=rule)
+                began["late"] = 0
+        for name, rows in shown.items():
+            now, before = desk[name].answer.settled().to_pylist(), rows[began[name]:]
+            seen_again[name] += min(len(before), len(now))
+            assert now[: len(before)] == before[: len(now)], (name, steps)
+            shown[name] = rows[: began[name]] + max(now, before, key=len)
+        if steps == 7:
+            desk.stop()
+        elif steps < 99:
+            desk._loop.abandon()
+    assert min(seen_again.values()) > 10
+    assert shown["a"] == shown["b"] != shown["late"]
+    shed = desk.cost.queries[0].shed
+    assert shed is not None
+    assert shed.kept + shed.dropped == 900
+    assert shed.dropped > 100
+    assert str(shed).endswith("by recorded time of arrival")
+    assert len(list(tmp_path.glob("arrivals-*"))) <= 2
+    desk.stop()
+
+
+def test_without_checkpoints_the_receipt_says_that_another_run_drops_others(clock: list[int]) -> None:
+    """A flood at one moment is shed as one period, whatever its event times are."""
+    events = made(windows=10, rows_each=400)
+    desk = wb.desk(events)
+    desk.add("exact", query(events))
+    desk.add("sheds", query(events), overload=wb.Shed(1000, per="1m", time="arrival"))
+    desk.run()
+    text = desk.explain()
+    assert "shed(1000, per=1m, time='arrival')" in text
+    assert "by time of arrival, so that another run drops others" in text
+    exact, found = rows_of(desk["exact"].table), rows_of(desk["sheds"].table)
+    inside = [row[f"{name}_low"] - 0.5 <= each[name] <= row[f"{name}_high"] + 0.5
+              for each, row in zip(exact, found, strict=True) for name in VALUES]
+    assert sum(inside) >= 0.88 * len(inside)
+    desk.add("results", desk.stream("exact").tumbling_window(300).aggregate(n=wb.sum(col.n)),
+             overload=wb.Shed(10, per=100))
+    with pytest.raises(PlanError, match="results of the query 'exact' have no time of arrival"):
+        desk.add("late", desk.stream("exact").tumbling_window(300).aggregate(n=wb.sum(col.n)),
+                 overload=wb.Shed(10, per="1s", time="arrival"))

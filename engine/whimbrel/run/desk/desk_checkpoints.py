@@ -22,6 +22,7 @@ from whimbrel.run.checkpoint_coordinator import Checkpoints
 from whimbrel.run.desk.desk_query import DeskQuery, SavedSink
 from whimbrel.run.desk.desk_session import DeskSession
 from whimbrel.run.desk.desk_sinks import new_run
+from whimbrel.run.desk.shedding.arrival_log import ArrivalLog
 from whimbrel.run.folder_lock import locked
 from whimbrel.run.state_folder import check_sums, found_folder, read_file, write_folder
 
@@ -59,6 +60,7 @@ class DeskCheckpoints:
         self._due = 0.0
         self._takes = -1
         self._entries: list[dict[str, Any]] = _read_journal(self._folder / _JOURNAL)
+        self._arrivals = ArrivalLog(self._folder)
         self._saved: dict[str, Any] = {}
         self._states: list[Any] = []
         self._kept: deque[Mapping[int, Any]] = deque(maxlen=checkpoints.keep)
@@ -67,10 +69,12 @@ class DeskCheckpoints:
     def open(self, session: DeskSession) -> None:
         """Bring the sources to where the newest valid checkpoint has them."""
         found: dict[str, Any] | None = None
+        number = 0
         for folder in reversed(self._written()):
             self._number = max(self._number, int(folder.name))
             try:
                 found, self._states = self._read(folder)
+                number = int(folder.name)
                 break
             except DamagedCheckpointError:
                 self.skipped.append(folder.name)
@@ -82,6 +86,7 @@ class DeskCheckpoints:
             self._saved = dict(found["queries"])
         for entry in self._entries[0 if found is None else found["journal"]:]:
             self._apply(entry)
+        self._arrivals.open(number)
 
     def _read(self, folder: Path) -> tuple[dict[str, Any], list[Any]]:
         folder = found_folder(folder, _DESK, self._where)
@@ -158,6 +163,8 @@ class DeskCheckpoints:
             else:
                 self._restore_kernels(session, query, saved)
             query.answer.resume(saved["settled"])
+        if query.name in session.arrivals and query.name in self._arrivals.known:
+            session.arrivals[query.name].replay(*self._arrivals.known[query.name])
         for name, (changes, newest) in saved.get("parameters", {}).items():
             query.parameter_values[name].resume(((at, value) for at, value in changes), newest)
         for values, times in saved.get("sets", ()):
@@ -195,6 +202,16 @@ class DeskCheckpoints:
         except OSError as error:
             raise CheckpointError(f"Cannot write the journal: {error.strerror or error}.", where=self._where,
                                   hint="Use a writable folder on a disk with free space.") from error
+
+    def record_arrivals(self, session: DeskSession) -> None:
+        """Write down in which periods the rows of a step have come, before anyone can see its results."""
+        made = {kernel: kernel.record() for kernel in set(session.arrivals.values())}  # equal queries have one
+        self._arrivals.write({name: entry for name, kernel in session.arrivals.items()
+                              if (entry := made[kernel]) is not None})
+
+    def begin_arrivals(self, name: str) -> None:
+        """A query that sheds by time of arrival begins, whatever another one of its name has seen."""
+        self._arrivals.write({name: None})
 
     def write_when_due(self, session: DeskSession) -> None:
         """Write a checkpoint if it is time, and no sink waits for its server."""
@@ -235,6 +252,7 @@ class DeskCheckpoints:
         valid = [each for each in self._written() if each.name not in self.skipped]
         for folder in valid[:-self._checkpoints.keep]:
             shutil.rmtree(folder, ignore_errors=True)
+        self._arrivals.follow(self._number, int(valid[-self._checkpoints.keep:][0].name))
 
     def _state(self, session: DeskSession) -> dict[str, Any]:
         pipeline = session.pipeline
@@ -272,6 +290,7 @@ class DeskCheckpoints:
 
     def close(self) -> None:
         """Let go of the folder."""
+        self._arrivals.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None

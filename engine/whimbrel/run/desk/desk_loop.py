@@ -43,6 +43,7 @@ class DeskLoop:
         self.session = DeskSession(sources, keep_rows, self.do)
         self.saved = None if checkpoints is None else DeskCheckpoints(checkpoints)
         if self.saved is not None:
+            self.session.records_arrivals = True
             self.saved.open(self.session)
         self.error: WhimbrelError | None = None
         self.stopped = False
@@ -106,6 +107,7 @@ class DeskLoop:
             time.sleep(_PAUSE_S)
         if self.saved is not None:
             self.saved.write_when_due(self.session)
+            self.saved.record_arrivals(self.session)
         else:
             self.session.sinks.commit_when_due()
 

@@ -20,6 +20,7 @@ from whimbrel.run.desk.desk_sources import NamedRows, following, on_desk, with_o
 from whimbrel.run.desk.rows_from import RowsFrom
 from whimbrel.run.desk.sharing.shared_plan import SharedPlans
 from whimbrel.run.desk.sharing.shared_queries import SharedQueries
+from whimbrel.run.desk.shedding.arrival_sample import ArrivalSampleKernel
 from whimbrel.run.desk.shedding.shed import ShedRows
 from whimbrel.run.desk.shedding.weighted_sample import WeightedSample, WeightedSampleKernel
 from whimbrel.run.metrics import Snapshot
@@ -48,6 +49,10 @@ class DeskSession:
         By query.
     takes : int
         How often something was read.
+    arrivals : dict of str to ArrivalSampleKernel
+        By query, what sheds rows by their time of arrival.
+    records_arrivals : bool
+        Whether it is recorded when rows arrive.
     """
 
     def __init__(self, sources: Sequence[Node], keep_rows: int, do: Callable[[Callable[[], Any]], Any]) -> None:
@@ -65,6 +70,8 @@ class DeskSession:
         self._answers: dict[int, Answer] = {}
         self._reader: SourceReader | None = None
         self._open = self.takes = 0
+        self.arrivals: dict[str, ArrivalSampleKernel] = {}
+        self.records_arrivals = False
         self._alike: Counter[Any] | None = None
         units = [node.schema.unit for node in self.sources.values()]
         self._per_second = None if None in units else ticks_per_second(finest(units))
@@ -120,6 +127,9 @@ class DeskSession:
                                                  reader=self._reader)
         query.answer = self._answers[query.number]
         self.queries[name] = query
+        for kernel in (self.pipeline.kernels[number] for number in self.pipeline.needs[query.number]):
+            if sheds and isinstance(kernel, ArrivalSampleKernel):
+                self.arrivals[name], kernel.recorded = kernel, self.records_arrivals
         return query
 
     def _to_named(self, node: Node) -> Node:
@@ -191,6 +201,7 @@ class DeskSession:
         self._alike = None
         self._hand_on()
         self.sinks.remove(name)
+        self.arrivals.pop(name, None)
         if query.status == "running":
             self._end(query, "stopped")
         elif query.status == "finished":

@@ -19,6 +19,8 @@ from whimbrel.expr.columns import children, with_children
 from whimbrel.kernels import Kernel, Stateless
 from whimbrel.operators import Fill, GroupAggregate, Results, Select, SessionWindow
 from whimbrel.plan import Aggregate, Node, Operator, Source, structure
+from whimbrel.run.desk.desk_sources import NamedRows
+from whimbrel.run.desk.shedding.arrival_sample import ArrivalSample
 from whimbrel.run.desk.shedding.shed import Shed
 from whimbrel.run.desk.shedding.weighted_sample import WEIGHT, WeightedSample
 
@@ -43,12 +45,13 @@ def estimated(plan: Node, rule: Shed, where: str) -> Node:
         chain.append(chain[-1].inputs[0])
     chain.reverse()
     first = next((at for at, node in enumerate(chain) if isinstance(node.op, GroupAggregate)), 0)
-    why = _why_not(chain, first)
+    why = _why_not(chain, first, rule)
     if why is not None:
         raise PlanError(f"This query cannot shed rows: {why}.", where=where,
                         hint="Shed in a query of counts, sums and means over windows.")
-    unit = chain[0].schema.unit
-    made = Node(WeightedSample(rows=rule.rows, per_ticks=rule.per_ticks(unit), seed=rule.seed, unit=unit), (chain[0],))
+    sample = ArrivalSample if rule.time == "arrival" else WeightedSample
+    unit = "ns" if rule.time == "arrival" else chain[0].schema.unit
+    made = Node(sample(rows=rule.rows, per_ticks=rule.per_ticks(unit), seed=rule.seed, unit=unit), (chain[0],))
     for node in chain[1:first]:
         op = node.op
         if isinstance(op, Select):
@@ -126,10 +129,12 @@ def _with_common_parts(columns: Sequence[Expr]) -> tuple[list[tuple[str, Expr]],
     return common, [over_common(column) for column in columns]
 
 
-def _why_not(chain: list[Node], first: int) -> str | None:
+def _why_not(chain: list[Node], first: int, rule: Shed) -> str | None:
     """Why a chain of steps cannot be scaled, in words; `first` is the position of its first aggregate."""
     if not isinstance(chain[0].op, Source):
         return "it reads more than one stream"
+    if rule.time == "arrival" and isinstance(chain[0].op, NamedRows) and chain[0].op.of is None:
+        return f"results of the query {chain[0].op.name!r} have no time of arrival"
     if not first:
         return "it has no aggregate, and single rows are not scaled"
     for node in chain[1:first]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from statistics import NormalDist
+from typing import Literal
 
 from whimbrel.clock import Duration, TickUnit, duration_ticks
 from whimbrel.clock.instant import Moment
@@ -24,7 +25,10 @@ class Shed:
     rows : int
         About as many rows of each period are kept. It is exceeded where the rate increases suddenly.
     per : str, timedelta or int (ticks)
-        Length of a period of event time.
+        Length of a period.
+    time : {"event", "arrival"}
+        Whether periods are of event time, or of the wall clock when rows come to the query. What the clock says differs
+        in each run. With checkpoints it is recorded, and a restart keeps the same rows.
     confidence : float
         Of the intervals.
     seed : int
@@ -33,9 +37,9 @@ class Shed:
     Notes
     -----
     Row i of a period is kept with probability ``rows / max(rows, i, rows of the period before)``. Choices follow from
-    the seed and the rows before, so that a restart or a replay keeps the same rows. Estimates are unbiased but for the
-    means, which are ratios. Intervals assume normal errors; those of counts are score intervals. Groups of which no row
-    is kept are missing.
+    the seed, the rows before and their periods. A restart or a replay by event time therefore keeps the same rows.
+    Estimates are unbiased but for the means, which are ratios. Intervals assume normal errors; those of counts are
+    score intervals. Groups of which no row is kept are missing.
     Source: Horvitz and Thompson 1952; Tatbul et al., Load Shedding in a Data Stream Manager (VLDB 2003).
 
     Examples
@@ -55,6 +59,7 @@ class Shed:
 
     rows: int
     per: Duration
+    time: Literal["event", "arrival"] = field(default="event", kw_only=True)
     confidence: float = field(default=0.95, kw_only=True)
     seed: int = field(default=0, kw_only=True)
 
@@ -63,6 +68,12 @@ class Shed:
         if not is_whole(self.rows) or self.rows < 1:
             raise PlanError(f"rows must be an integer of at least 1, got {self.rows!r}.", where=where,
                             hint='Use for example wb.Shed(10_000, per="1s").')
+        if self.time not in ("event", "arrival"):
+            raise PlanError(f"time must be 'event' or 'arrival', got {self.time!r}."[:200], where=where,
+                            hint="Use time='arrival' for periods of the wall clock.")
+        if self.time == "arrival" and is_whole(self.per):
+            raise PlanError(f"per must be a duration where time='arrival', got {self.per!r}.", where=where,
+                            hint='Use for example per="1s".')
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, float) or not 0 < self.confidence < 1:
             raise PlanError(f"confidence must be between 0 and 1, got {self.confidence!r}.", where=where,
                             hint="Use for example confidence=0.95.")
@@ -93,14 +104,19 @@ class ShedRows:
         Rows of its source.
     first, last : datetime, int or None
         Event times of the first and the last dropped row; None if there is none.
+    time : {"event", "recorded", "arrival"}
+        What divides rows into periods: event time, or time of arrival, which is recorded for restarts or not.
     """
 
     kept: int
     dropped: int
     first: Moment = None
     last: Moment = None
+    time: Literal["event", "recorded", "arrival"] = "event"
 
     def __str__(self) -> str:
         if not self.dropped:
             return ""
-        return f"dropped {self.dropped:,} of {self.kept + self.dropped:,} rows, from {self.first} to {self.last}"
+        of = {"event": "", "recorded": ", by recorded time of arrival",
+              "arrival": ", by time of arrival, so that another run drops others"}[self.time]
+        return f"dropped {self.dropped:,} of {self.kept + self.dropped:,} rows, from {self.first} to {self.last}{of}"
