@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from types import FunctionType
 from typing import Any, Final, overload
@@ -41,6 +41,10 @@ class Function:
         args = tuple(map(lift, values))
         made = self._made_of(args)
         return Called(made, args, self) if children(made) else made
+
+    def named(self, name: str) -> Function:
+        """The same function; a lambda gets a name."""
+        return replace(self, name=name) if self.name == LAMBDA else self
 
     def _made_of(self, args: tuple[Expr, ...]) -> Expr:
         """What the function makes of expressions; a call for each row where it makes none."""

@@ -16,6 +16,7 @@ from whimbrel.expr import (
     SQL_FUNCTIONS,
     Call,
     Expr,
+    Function,
     Lit,
     concat_list,
     end_time,
@@ -180,7 +181,10 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     name, arguments = node.name, node.expressions
     functions = scope.binder.functions
     if name in functions:
-        return _traced(node, functions[name], [scalar(each, scope) for each in arguments], scope)
+        function = functions[name]
+        if isinstance(function, Function):
+            function = function.named(name)
+        return _traced(node, function, [scalar(each, scope) for each in arguments], scope)
     lower = name.lower()
     if lower in ("start_time", "end_time") and not arguments:
         return start_time() if lower == "start_time" else end_time()
