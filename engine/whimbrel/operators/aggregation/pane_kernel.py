@@ -61,6 +61,9 @@ class PaneKernel(Kernel):
         they are made into one batch.
     by_number : bool
         Whether rows that come out say the number of their group in the place of its keys.
+    cells : int
+        If not 0: rows say the number of their group in the place of keys, and all numbers are smaller. No keys are
+        looked up, and rows that come out say these numbers.
     """
 
     def __init__(self, out_schema: Schema, grid: WindowGrid, lead: int, keys: Sequence[Expr],
@@ -77,6 +80,7 @@ class PaneKernel(Kernel):
         self.schedule = OperationLog()
         self.full: list[Batch] = []
         self.gathers = self.by_number = False
+        self.cells = 0
         self.texts: dict[tuple[bool, ...], PaneText] = {}
         self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
@@ -195,7 +199,8 @@ class PaneKernel(Kernel):
 
     def _nulls(self, batch: Batch) -> tuple[bool, ...]:
         """What a generated loop depends on: whether there are many groups, and what may be missing."""
-        return (len(self.rows) > FAR, batch.absent is not None, *[column.valid is not None for column in batch.columns])
+        numbered = self.cells > 0 or len(self.rows) > FAR
+        return (numbered, batch.absent is not None, *[column.valid is not None for column in batch.columns])
 
     def _run_fused(self, text: PaneText, loop: Callable[..., int], batch: Batch, *, closes: bool) -> None:
         if self.closing is None or self.closing[0] is not text:
@@ -302,6 +307,9 @@ class PaneKernel(Kernel):
             measure.read(batch)
 
     def _groups(self, batch: Batch) -> Array:
+        if self.cells:
+            self._grow(self.cells)
+            return frozen(np.asarray(evaluate(self.key_exprs[0], batch).values))
         groups = self.keys.ids([evaluate(expr, batch) for expr in self.key_exprs], len(batch), batch.absent)
         self._grow(len(self.keys))
         return frozen(groups)
@@ -350,7 +358,7 @@ class PaneKernel(Kernel):
         schedule = self.schedule
         start = schedule.sync[:rows] + self.lead
         group = schedule.group[:rows]
-        columns = ([Column(pa.int64(), group.copy())] if self.by_number else
+        columns = ([Column(pa.int64(), group.copy())] if self.by_number or self.cells else
                    list(self.keys.values(group, storage)))
         for measure, outs in zip(self.measures, self._outs(), strict=True):
             columns += measure.columns((schedule.rows, np.ones(rows, np.bool_)) if measure.counts_rows else outs, rows,

@@ -15,9 +15,10 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.clock import INF
 from whimbrel.expr import Expr, evaluate, type_of
-from whimbrel.kernels import Compiled, Kernel, KeyTable
+from whimbrel.kernels import Compiled, KeyTable
 from whimbrel.kernels.primitives.rows.value_classes import number_cells
 from whimbrel.operators import GroupAggregate
+from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
 
 Array = np.ndarray[Any, Any]
@@ -31,6 +32,8 @@ ROWS_A_GROUP = 8
 would need a table of its own."""
 SAMPLE_ROWS = 1 << 16
 """After so many rows it is known how many a group has."""
+MOST_CELLS = 1 << 18
+"""So many cells have a place of their own in arrays, whether they have rows or not; more are looked up."""
 _MANY_SETS = 4
 """More sets share no groups of fewer rows: each result merges all of its groups."""
 
@@ -149,7 +152,18 @@ class SharedGroups:
         self.patterns = ConditionPatterns(distinct, rows)
         self.span = FIRST_SPAN
         self.rows = self._left_cells = 0
-        self.kernel: Kernel = states.kernel(needed)
+        self.kernel = self._new_kernel()
+
+    def _new_kernel(self) -> PaneKernel:
+        kernel = self._states.kernel(self._needed)
+        assert isinstance(kernel, PaneKernel)
+        kernel.cells = self._cells if self._cells <= MOST_CELLS else 0
+        return kernel
+
+    @property
+    def _cells(self) -> int:
+        """How many there may be."""
+        return max(1, len(self.table)) * self.span
 
     def fork(self) -> Self:
         """A copy with groups of its own; patterns and keys only grow, so that they are shared."""
@@ -181,6 +195,10 @@ class SharedGroups:
         if self.keys:
             groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch), absent)
             _number_cells(frozen(groups), patterns, self.span)
+        if self.kernel.cells and self._cells > MOST_CELLS:
+            left += self.flush()
+        elif self.kernel.cells:
+            self.kernel.cells = self._cells
         columns = [batch.column(field.name) for field in self._needed.fields[:-1]]
         return left + self._left(self.kernel.push(Batch(
             self._needed, batch.times, batch.ends, (*columns, Column(pa.int64(), patterns)), absent)))
@@ -192,7 +210,7 @@ class SharedGroups:
     def flush(self) -> list[GroupsPart]:
         """Everything that there is."""
         left = self._left(self.kernel.advance(INF))
-        self.kernel = self._states.kernel(self._needed)
+        self.kernel = self._new_kernel()
         return left
 
     @property
