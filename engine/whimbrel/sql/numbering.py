@@ -52,7 +52,7 @@ def numbered(window: Any, conditions: list[Any], relation: SqlRelation,
     relation = _in_epoch(window, relation, binder)
     complete = relation.table or _in_one_window(keys, relation)
     if relation.lives == "instant" and not complete and by_time:
-        return relation.after(_counted(window, name, bound, order.expressions, keys, relation, binder)), rest
+        return relation.after(counted(window, name, bound, order.expressions, keys, relation, binder)), rest
     if relation.lives == "window" and not complete:
         what, hint = refusal("numbers across windows", name=name)
         raise binder.text.error(what, window, hint)
@@ -148,7 +148,7 @@ def _in_one_window(keys: list[str], relation: SqlRelation) -> bool:
         0 < relation.times.get(key, 0) <= max(relation.step_ticks, 1) for key in keys))
 
 
-def _counted(window: Any, name: str, bound: int | None, ordered: list[Any], keys: list[str], relation: SqlRelation,
+def counted(window: Any, name: str, bound: int | None, ordered: list[Any], keys: list[str], relation: SqlRelation,
              binder: Binder) -> Stream:
     """Rows with the number of rows of their key before them; of one time, the other orders and columns decide."""
     stream = relation.stream

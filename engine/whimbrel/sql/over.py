@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from whimbrel.clock import duration_ticks
-from whimbrel.expr import Col, Expr
+from whimbrel.expr import Col, Expr, lit, when
 from whimbrel.sql.aggregates import aggregate, is_aggregate
 from whimbrel.sql.binder import Binder
 from whimbrel.sql.closing_when import is_running
@@ -18,10 +18,14 @@ from whimbrel.sql.join_conditions import conjuncts
 from whimbrel.sql.numbering import NUMBERS, RANK, numbered, partition_keys
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.relation import SqlRelation, epoch_hint
+from whimbrel.sql.row_order import framed, lagged
 from whimbrel.sql.scalars import condition, scalar
 from whimbrel.sql.scope import NameScope, matching
 from whimbrel.sql.select_list import Item
 from whimbrel.stream import Stream
+
+_HAS = "_has_row"
+"""The column that is null where there is no earlier row."""
 
 
 def has_window(node: Any) -> bool:
@@ -93,6 +97,8 @@ def _over(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stre
     if not (named or isinstance(call, exp.AggFunc)) or isinstance(call, exp.DenseRank):
         raise binder.text.error("OVER needs an aggregate, LAG, rank or row_number.", window, "Use an aggregate.")
     keys = partition_keys(window, relation, binder)
+    if (before := _rows_before(window, relation, binder)) is not None:
+        return framed(window, name, before, relation, binder)
     rows = _frame(window, relation, binder)
     column: dict[str, Any] = {name: aggregate(function, inner)}
     by = rows if not keys else binder.step(window, lambda: rows.group_by(*keys))
@@ -115,14 +121,7 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
             what, hint = refusal("endless aggregate", **epoch_hint(relation))
             raise binder.text.error(what, window, hint)
         return relation.stream
-    column = order.expressions[0].this
-    found = matching(relation, column.name, column.table) if isinstance(column, exp.Column) else []
-    step = relation.times.get(found[0].column) if found else None
-    timed = step == 1 if relation.lives == "instant" else counted and relation.lives == "window" and step is not None
-    if not timed or len(order.expressions) != 1 or order.expressions[0].args.get("desc"):
-        ordered = ", ".join(relation.ordered()) or "nothing"
-        raise binder.text.error("ORDER BY in OVER needs the event time of a stream, ascending.", order,
-                                f"Use the ordered attribute: {ordered}.")
+    _check_order(window, relation, binder)
     if spec is None:
         return binder.step(window, lambda: relation.stream.set_duration(None))
     if spec.args.get("end") not in ("CURRENT ROW", None):
@@ -146,44 +145,80 @@ def _frame(window: Any, relation: SqlRelation, binder: Binder) -> Stream:
     return binder.step(window, lambda: relation.stream.set_duration(ticks + 1))
 
 
+def _check_order(window: Any, relation: SqlRelation, binder: Binder, *, alone: bool = True) -> None:
+    """Refuse another order than that of the event time, or `alone` one that also orders rows of one time."""
+    spec, order = window.args.get("spec"), window.args["order"]
+    counted = spec is not None and str(spec.args.get("kind")).upper() == "ROWS"
+    column = order.expressions[0].this
+    found = matching(relation, column.name, column.table) if isinstance(column, exp.Column) else []
+    step = relation.times.get(found[0].column) if found else None
+    timed = step == 1 if relation.lives == "instant" else counted and relation.lives == "window" and step is not None
+    if not timed or (alone and len(order.expressions) != 1) or order.expressions[0].args.get("desc"):
+        ordered = ", ".join(relation.ordered()) or "nothing"
+        raise binder.text.error("ORDER BY in OVER needs the event time of a stream, ascending.", order,
+                                f"Use the ordered attribute: {ordered}.")
+
+
 def _is_before(spec: Any) -> bool:
     return str(spec.args.get("start_side")).upper() == "PRECEDING"
 
 
+def _rows_before(window: Any, relation: SqlRelation, binder: Binder) -> int | None:
+    """How many rows a frame of ROWS looks back, if ORDER BY also orders rows of one time."""
+    spec, order = window.args.get("spec"), window.args.get("order")
+    if spec is None or order is None or len(order.expressions) == 1 or relation.lives != "instant" or (
+            str(spec.args.get("kind")).upper() != "ROWS" or spec.args.get("end") not in ("CURRENT ROW", None)
+            or spec.args.get("start") == "UNBOUNDED"):
+        return None
+    _check_order(window, relation, binder, alone=False)
+    return _number(window, spec.args.get("start"), binder)
+
+
 def _last_rows(window: Any, start: Any, relation: SqlRelation, binder: Binder) -> Stream:
-    """The current row and a number of rows before it."""
+    """The current row and a number of rows before it, rows of one time together."""
+    number = _number(window, start, binder)
+    keys = partition_keys(window, relation, binder)
+    by = relation.stream if not keys else binder.step(window, lambda: relation.stream.group_by(*keys))
+    last = binder.step(window, lambda: by.last_rows(number + 1))
+    return last.ungroup()
+
+
+def _number(window: Any, start: Any, binder: Binder) -> int:
+    """The number of rows before the current one."""
     number = "0" if start == "CURRENT ROW" else start.this if isinstance(start, exp.Literal) else ""
     if not number.isdigit() or (start != "CURRENT ROW" and not _is_before(window.args["spec"])):
         raise binder.text.error("A frame of ROWS needs a literal number of rows before the current row.", window,
                                 "Use ROWS BETWEEN 9 PRECEDING AND CURRENT ROW.")
-    keys = partition_keys(window, relation, binder)
-    by = relation.stream if not keys else binder.step(window, lambda: relation.stream.group_by(*keys))
-    last = binder.step(window, lambda: by.last_rows(int(number) + 1))
-    return last.ungroup()
+    return int(number)
 
 
 def _lag(window: Any, name: str, relation: SqlRelation, binder: Binder) -> Stream:
-    """The value of the last row of the key at the latest earlier time; rows of one time have the same earlier row."""
-    function = window.this
-    offset = function.args.get("offset")
-    if offset is not None and offset.this != "1":
-        raise binder.text.error("LAG looks one row back.", window, "Use an offset of 1.")
+    """The value of an earlier row of the key: of the latest earlier time, unless ORDER BY orders rows of one time."""
+    function, order = window.this, window.args.get("order")
+    offset, default = (function.args.get(key) for key in ("offset", "default"))
     if window.args.get("spec") is not None:
         raise binder.text.error("LAG has no frame.", window, "Leave the frame out.")
-    if window.args.get("order") is None:
+    if order is None:
         raise binder.text.error("LAG needs ORDER BY the event time.", window, "Add ORDER BY in OVER.")
-    _frame(window, relation, binder)
+    _check_order(window, relation, binder, alone=False)
+    if offset is not None and not (isinstance(offset, exp.Literal) and offset.this.isdigit() and int(offset.this) > 0):
+        raise binder.text.error("LAG needs a literal number of rows, from 1.", window, "Use lag(x, 1).")
+    if len(order.expressions) > 1:
+        return lagged(window, name, relation, binder)
+    if offset is not None and offset.this != "1":
+        raise binder.text.error("LAG looks further back only if rows of one time have an order.", window,
+                                "Use an offset of 1, or add a column after the time in ORDER BY.")
     keys = partition_keys(window, relation, binder)
-    value = scalar(function.this, NameScope(binder, relation))
-    kept: dict[str, Expr] = {key: Col(key) for key in keys}
+    scope = NameScope(binder, relation)
+    kept: dict[str, Expr] = {key: Col(key) for key in keys} | ({} if default is None else {_HAS: lit(value=True)})
+    value = scalar(function.this, scope)
     before = binder.step(window, lambda: relation.stream.select(**kept, **{name: value}))
     options: dict[str, Any] = {"on": keys, "nulls_equal": True} if keys else {}
     stream = binder.step(window, lambda: relation.stream.asof_join(before, strict=True, ties="last", **options))
-    default = function.args.get("default")
     if default is None:
         return stream
-    filled = Col(name).fill_null(scalar(default, NameScope(binder, relation)))
-    return binder.step(window, lambda: stream.with_columns(**{name: filled}))
+    filled = when(Col(_HAS).is_null()).then(scalar(default, scope)).otherwise(Col(name))
+    return binder.step(window, lambda: stream.with_columns(**{name: filled}).drop(_HAS))
 
 
 def _at(kind: str, node: Any) -> tuple[str, Any, str]:

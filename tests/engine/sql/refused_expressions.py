@@ -282,10 +282,10 @@ Numbers need an order by a number, a text or a time, got decimal128(5, 1).
   hint:  Order by a number, a text or a time.
 """),
     'two lags': ('SELECT lag(price, 2) OVER (ORDER BY ts) FROM bids', """
-LAG looks one row back.
+LAG looks further back only if rows of one time have an order.
   where: line 1: SELECT lag(price, 2) OVER (ORDER BY ts) FROM bids
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use an offset of 1.
+  hint:  Use an offset of 1, or add a column after the time in ORDER BY.
 """),
     'value of many rows': ('SELECT * FROM hosts WHERE rank = (SELECT rank FROM hosts)', """
 A subquery as a value must be an aggregate without GROUP BY.

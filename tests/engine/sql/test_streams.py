@@ -123,6 +123,9 @@ def test_the_value_before() -> None:
                    "x - lag(x, 1, 0) OVER (ORDER BY ts) AS d FROM log", log=stream).collect()
     assert found["b"].to_pylist() == [None, None, 1, 3]
     assert found["d"].to_pylist() == [1, 1, 1, 1]
+    nulls = wb.from_arrow(pa.table({"ts": [1, 2, 3], "x": [None, 2, None]}), time="ts", name="log")
+    found = wb.sql("SELECT lag(x, 1, 7) OVER (ORDER BY ts) AS b FROM log", log=nulls).collect()
+    assert found["b"].to_pylist() == [7, None, 2]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 6])

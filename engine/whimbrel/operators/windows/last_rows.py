@@ -39,7 +39,8 @@ class LastRows(Operator):
                               d──────
 
     An event ends once `rows` others of its key have started strictly later. Events of one key and time end together, so
-    more than `rows` can be active after such events. The order in which they came never decides.
+    more than `rows` can be active after such events. The order in which they came never decides. For exactly `rows`,
+    use SQL with a column that orders events of one time: ``sum(x) OVER (ORDER BY ts, seq ROWS 9 PRECEDING)``.
 
     Parameters
     ----------
