@@ -86,8 +86,9 @@ def read_iceberg(table: Any, catalog: Any = None, *, time: str, end: str | None 
 
     Notes
     -----
-    Conditions skip files and row groups by their statistics. Tables whose rows were deleted by position or value, and
-    columns that were renamed, are refused.
+    Conditions skip files and row groups by their statistics. Columns are those of the table now, or, of a chosen
+    snapshot, those that it had. Tables whose rows were deleted by position or value are refused, and so are tables with
+    files from before a column was renamed.
 
     Examples
     --------

@@ -92,12 +92,26 @@ def test_deleted_rows_and_dropped_columns_are_not_read(table: Any) -> None:
         wb.read_iceberg(table, time="at")
 
 
-def test_a_renamed_column_is_refused(table: Any) -> None:
+@pytest.mark.parametrize("appended", [False, True])
+def test_a_renamed_column_is_refused(table: Any, appended: bool) -> None:
     with table.update_schema() as changed:
         changed.rename_column("x", "y")
-    table.append(part(4, note="y").rename_columns(["at", "y", "day", "note"]))
+    if appended:
+        table.append(part(4, note="y").rename_columns(["at", "y", "day", "note"]))
     with pytest.raises(SourceError, match=r"Column 'y' of .* was renamed or replaced; some files have it as 'x'"):
         wb.read_iceberg(table, time="at")
+
+
+def test_columns_are_those_of_the_table_now_and_of_a_chosen_snapshot_its_own(table: Any) -> None:
+    newest = table.current_snapshot().snapshot_id
+    with table.update_schema() as changed:
+        changed.add_column("more", LongType())
+        changed.delete_column("x")
+    found = wb.read_iceberg(table, time="at").collect()
+    assert found.drop(["start", "end"]).schema.names == table.scan().to_arrow().schema.names
+    assert found["more"].null_count == 400
+    then = wb.read_iceberg(table, time="at", snapshot_id=newest)
+    assert list(then.schema.names) == table.scan(snapshot_id=newest).to_arrow().schema.names
 
 
 def test_what_is_missing_is_named(tmp_path: Path, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:

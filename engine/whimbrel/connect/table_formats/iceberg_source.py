@@ -15,6 +15,7 @@ from whimbrel.connect.files.parquet_files import ParquetFiles
 from whimbrel.connect.partition_watermarks import PartitionWatermarks, by_of
 from whimbrel.connect.table_formats.iceberg_table import (
     arrow_schema,
+    check_ids,
     earliest,
     located,
     opened_iceberg,
@@ -25,14 +26,13 @@ from whimbrel.connect.table_formats.iceberg_table import (
 from whimbrel.connect.table_formats.partition_values import PartitionValues
 from whimbrel.errors import SourceError, WhimbrelError
 
-_FIELD_ID = b"PARQUET:field_id"
-
 
 class IcebergSource(ParquetSource):
     """Source of a snapshot of an Iceberg table.
 
     The manifests of the table say which Parquet files belong to a snapshot. They are read in the order of their
-    earliest event times. A column that was added later is null in older rows.
+    earliest event times. Columns are those of the table now, or, of a given snapshot, those that it had. A column that
+    was added later is null in older rows.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ class IcebergSource(ParquetSource):
                               hint="Leave one of them out.")
         opened = opened_iceberg(table, catalog, where)
         snapshot = snapshot_of(opened, snapshot_id, timestamp, where)
-        schema = opened.schema() if snapshot is None or snapshot.schema_id is None else (
-            opened.schemas()[snapshot.schema_id])
+        old = None if snapshot_id is None and timestamp is None else snapshot.schema_id
+        schema = opened.schema() if old is None else opened.schemas()[old]
         try:
             files = [] if snapshot is None else _files_of(opened, snapshot, schema, time, where)
         except WhimbrelError:
@@ -79,7 +79,7 @@ class IcebergSource(ParquetSource):
         columns = arrow_schema(schema)
         constants = PartitionValues([], {file: {} for file in files})
         self._files = ParquetFiles(files, where=where, folders=constants, wanted=(time, end, arrival, by_of(partition)))
-        _check_ids(self._files, schema, shown, where)
+        check_ids(self._files.stored_schemas, schema, shown, where)
         constants.add_nulls([field for field in columns if field.name not in self._files.schema.names])
         held = pa.schema([*self._files.schema, *constants.fields])
         self._files.schema = pa.schema([held.field(name) for name in columns.names])
@@ -112,17 +112,3 @@ def _files_of(table: Any, snapshot: Any, schema: Any, time: str, where: str) -> 
                               f"{path.rpartition('/')[2]!r}.", where=where, hint="Use a newer snapshot.")
         files.append(file)
     return files
-
-
-def _check_ids(files: ParquetFiles, schema: Any, shown: str, where: str) -> None:
-    """Refuse files whose columns have other names or other ids than in the snapshot: they are read by name."""
-    ids = {field.name: field.field_id for field in schema.fields}
-    names = {number: name for name, number in ids.items()}
-    for stored in files.stored_schemas:
-        for field in stored:
-            number = int((field.metadata or {}).get(_FIELD_ID, -1))
-            if number >= 0 and (names.get(number, field.name) != field.name or
-                                ids.get(field.name, number) != number):
-                raise SourceError(f"Column {names.get(number, field.name)!r} of {shown!r} was renamed or replaced; "
-                                  f"some files have it as {field.name!r}.", where=where,
-                                  hint="Rewrite its data files, or use wb.from_spark(...).")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from whimbrel.connect.files.data_file import DataFile, RemoteFile, status_of
 from whimbrel.connect.table_formats.version_time import moment_of
 from whimbrel.errors import MissingExtraError, PlanError, SourceError, WhimbrelError
 
+_FIELD_ID = b"PARQUET:field_id"
 _WHAT = "Use a name such as 'sales.orders', the file of its metadata, or a table of pyiceberg."
 
 
@@ -156,6 +157,25 @@ def earliest(schema: Any, time: str, file: Any) -> Any:
     field = next((field for field in schema.fields if field.name == time), None)
     bound = None if field is None else (file.lower_bounds or {}).get(field.field_id)
     return None if field is None or bound is None else from_bytes(field.field_type, bound)
+
+
+def check_ids(stored_schemas: Iterable[pa.Schema], schema: Any, shown: str, where: str) -> None:
+    """Refuse files whose columns have other names or other ids than in a schema: they are read by name.
+
+    Raises
+    ------
+    SourceError
+    """
+    ids = {field.name: field.field_id for field in schema.fields}
+    names = {number: name for name, number in ids.items()}
+    for stored in stored_schemas:
+        for field in stored:
+            number = int((field.metadata or {}).get(_FIELD_ID, -1))
+            if number >= 0 and (names.get(number, field.name) != field.name or
+                                ids.get(field.name, number) != number):
+                raise SourceError(f"Column {names.get(number, field.name)!r} of {shown!r} was renamed or replaced; "
+                                  f"some files have it as {field.name!r}.", where=where,
+                                  hint="Rewrite its data files, or use wb.from_spark(...).")
 
 
 def _small(type_: pa.DataType) -> pa.DataType:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import load_catalog
-from pyiceberg.types import StringType
+from pyiceberg.types import IntegerType, LongType, StringType
 
 import whimbrel as wb
 from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until, values
@@ -223,6 +223,25 @@ def test_columns_that_are_added_later_are_not_read(table: Any) -> None:
         assert values(found, 2, "at") == [2, 3]
     with reading(table.feed()) as found:
         assert values(found, 4, "note") == [None, None, "new", "new"]
+
+
+@pytest.mark.parametrize("table", [Iceberg], indirect=True)
+def test_a_renamed_column_is_named_and_integers_may_have_become_longer(table: Any) -> None:
+    with table.table.update_schema() as changed:
+        changed.add_column("n", IntegerType())
+    table.table.append(part(0, 2).append_column("n", pa.array([5, 6], pa.int32())))
+    with table.table.update_schema() as changed:
+        changed.update_column("n", LongType())
+    feed = table.feed()
+    with reading(feed) as found:
+        assert values(found, 2, "n") == [5, 6]
+    with table.table.update_schema() as changed:
+        changed.rename_column("x", "y")
+    with reading(table.feed()) as found, pytest.raises(SourceError, match="Column 'y' of 's.t' was renamed"):
+        rows(found, 2)
+    table.table.append(part(2, 4).rename_columns(["at", "y", "day"]))
+    with reading(feed) as found, pytest.raises(SourceError, match="Column 'x' of 's.t' was renamed .* it as 'y'"):
+        rows(found, 4)
 
 
 def test_a_table_that_is_gone_ends_the_feed(table: Any, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+import pyarrow as pa
+
 from whimbrel.clock import Duration
 from whimbrel.connect.addresses import without_secrets
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
@@ -12,6 +14,7 @@ from whimbrel.connect.feeds.tables.table_feed import AddedFile, TableFeed
 from whimbrel.connect.files.natural_sort import natural
 from whimbrel.connect.table_formats.iceberg_table import (
     arrow_schema,
+    check_ids,
     earliest,
     iceberg_library,
     located,
@@ -30,7 +33,7 @@ class IcebergFeed(TableFeed):
 
     Each row is read once, also after a restart. Files that are only rewritten, as by compaction, give no rows. A
     snapshot that expired before it was read is an error that names it. Columns that are added to the table later are
-    not read.
+    not read, and a file with a renamed column is an error.
 
     Parameters
     ----------
@@ -59,14 +62,17 @@ class IcebergFeed(TableFeed):
         if isinstance(opened, iceberg_library("feeds.iceberg()").table.StaticTable):
             raise SourceError(f"{shown!r} is the metadata of one snapshot.", where=where,
                               hint="Use the name of the table, and catalog=.")
-        self._table = opened
+        self._table, self._columns = opened, opened.schema()
         options.setdefault("name", shown.rpartition(".")[2])
-        super().__init__("iceberg", shown, time=time, columns=arrow_schema(opened.schema()), every=every,
+        super().__init__("iceberg", shown, time=time, columns=arrow_schema(self._columns), every=every,
                          start_from=start_from, rewrites=rewrites, **options)
 
     def newest(self) -> int | None:
         snapshot = self._loaded().current_snapshot()
         return None if snapshot is None else int(snapshot.snapshot_id)
+
+    def check_columns(self, stored: pa.Schema) -> None:
+        check_ids([stored], self._columns, self.shown, self.call_text)
 
     def whole(self, version: int) -> list[AddedFile]:
         table = self._loaded()

@@ -15,6 +15,7 @@ from whimbrel.connect.feeds.runtime.client import Client, MessageBatch, Offset, 
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.files.broken_files import broken_file
+from whimbrel.connect.files.common_type import as_wider
 from whimbrel.connect.files.data_file import DataFile, random_access
 from whimbrel.connect.tables.columnar_source import BATCH_ROWS
 from whimbrel.connect.validation import check_choice, checked_seconds
@@ -96,6 +97,14 @@ class TableFeed(Feed):
             If one of them was removed.
         """
 
+    def check_columns(self, stored: pa.Schema) -> None:
+        """Refuse a file whose columns the feed would take for others.
+
+        Raises
+        ------
+        SourceError
+        """
+
     def connect(self, offset: Offset) -> Client:
         over, begins = threading.Event(), offset
         if begins is None:
@@ -149,6 +158,7 @@ class TableFeed(Feed):
             raise self._removed(added)
         try:
             with random_access(added.file) as source, pq.ParquetFile(source) as file:
+                self.check_columns(file.schema_arrow)
                 held = [name for name in self.value_fields.names if name in file.schema_arrow.names]
                 for batch in file.iter_batches(BATCH_ROWS, columns=held):
                     if skip < batch.num_rows:
@@ -160,7 +170,7 @@ class TableFeed(Feed):
             raise broken_file(added.file, error, title="Parquet", where=self.call_text) from None
 
     def _completed(self, rows: pa.RecordBatch, constants: Mapping[str, Any]) -> pa.RecordBatch:
-        arrays = [rows.column(each.name) if each.name in rows.schema.names else
+        arrays = [as_wider(rows.column(each.name), each.type) if each.name in rows.schema.names else
                   pa.repeat(pa.scalar(constants.get(each.name), each.type), rows.num_rows)
                   for each in self.value_fields]
         return pa.RecordBatch.from_arrays(arrays, names=self.value_fields.names)
