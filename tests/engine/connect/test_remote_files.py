@@ -52,6 +52,7 @@ def server() -> Iterator[S3Server]:
                  for part in range(10)}
         files |= {"csv/b.csv": b"at,x\n" + LINES, "csv/_old/a.csv": b"",
                   "gz/b.csv.gz": gzip.compress(b"at,x\n" + LINES), "json/a b.jsonl": JSON,
+                  "capitals/B.CSV.GZ": gzip.compress(b"at,x\n" + LINES),
                   "arrow/a.arrow": arrow(TABLE), "plain/log.parquet": parquet(TABLE)}
         for key, data in files.items():
             started.client.put_object(Bucket="logs", Key=key, Body=data)
@@ -62,6 +63,7 @@ def server() -> Iterator[S3Server]:
     (wb.read_parquet, "logs/hive"), (wb.read_parquet, "logs/hive/"), (wb.read_parquet, "logs/hive/*/part-?.parquet"),
     (wb.read_parquet, "logs/**/part-[0-9].parquet"), (wb.read_parquet, "logs/plain/log.parquet"),
     (wb.read_csv, "logs/csv"), (wb.read_csv, "logs/gz/b.csv.gz"), (wb.read_json, "logs/json/a b.jsonl"),
+    (wb.read_csv, "logs/capitals"),
     (wb.read_ipc, "logs/arrow")])
 def test_files_of_a_bucket_give_the_rows_of_local_files(server: S3Server, read: Any, path: str) -> None:
     address = server.address(path.replace("part-?", "part-*"))

@@ -34,6 +34,7 @@ from whimbrel.connect.file_formats.text_encoding import (
 from whimbrel.connect.file_formats.text_times import ISO_TIMES
 from whimbrel.connect.file_formats.timed_rows import timed
 from whimbrel.connect.files.data_file import DataFile
+from whimbrel.connect.files.paths import has_ending
 from whimbrel.connect.tables.lifetime_columns import Timeline
 
 _NONE = r"^$"
@@ -172,7 +173,7 @@ class CsvFiles(FileFormat):
         return parts[-1] if len(parts) > self._skip_rows else b""
 
     def _of(self, file: DataFile) -> CsvDialect:
-        has_tabs = self._by_ending and file.name.endswith(_WITH_TABS)
+        has_tabs = self._by_ending and has_ending(file.name, _WITH_TABS)
         return replace(self._dialect, delimiter="\t") if has_tabs else self._dialect
 
 

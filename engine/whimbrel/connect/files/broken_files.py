@@ -70,9 +70,9 @@ def broken_file(file: DataFile, error: Exception, *, title: str, where: str, wha
 def _known(file: DataFile, error: Exception, title: str) -> tuple[str, str] | None:
     begin, end = _ends(file)
     mark = _MARKS.get(title)
-    codec = "" if mark else _CODECS.get(file.suffix, "")
+    codec = "" if mark else _CODECS.get(file.suffix.lower(), "")
     for other in _OTHERS:
-        if begin.startswith(other.mark) and other.mark != mark and not (codec and file.suffix == other.ending):
+        if begin.startswith(other.mark) and other.mark != mark and not (codec and file.suffix.lower() == other.ending):
             return other.what, other.hint
     cause = str(error)
     if "Truncated compressed" in cause:

@@ -116,7 +116,7 @@ def written_at_first(file: DataFile) -> tuple[int, int] | None:
 
 def byte_stream(file: DataFile) -> pa.NativeFile:
     """Bytes of a file from its beginning, decompressed if its name ends with that of a codec."""
-    codec = _CODECS.get(file.suffix)
+    codec = _CODECS.get(file.suffix.lower())
     if not isinstance(file, RemoteFile):
         return pa.input_stream(str(file), compression=codec)
     stream = file.system.open_input_stream(file.key, compression=None)

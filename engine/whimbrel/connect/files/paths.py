@@ -40,7 +40,7 @@ def data_files(path: FilePath | Iterable[FilePath], *, where: str, endings: Sequ
     where : str
         The user's call, for the error.
     endings : sequence of str
-        Endings of names in a directory.
+        Endings of names in a directory, in letters of any case.
 
     Raises
     ------
@@ -117,6 +117,15 @@ def shown_apart(one: DataFile, other: DataFile) -> tuple[str, str]:
     return (str(one), str(other)) if one.name == other.name else (one.name, other.name)
 
 
+def has_ending(name: str, endings: Sequence[str]) -> bool:
+    """Whether a name ends with one of these, in letters of any case.
+
+    >>> has_ending("A.CSV.gz", (".csv", ".csv.gz")), has_ending("a.txt", (".csv",))
+    (True, False)
+    """
+    return name.lower().endswith(tuple(endings))
+
+
 def _in_directory(directory: Path, where: str, endings: Sequence[str]) -> list[Path]:
     if not (files := sorted(_with_endings(directory, endings), key=natural_path)):
         raise SourceError(f"There is no {endings[0]} file in {str(directory)!r}.", where=where,
@@ -125,7 +134,7 @@ def _in_directory(directory: Path, where: str, endings: Sequence[str]) -> list[P
 
 
 def _with_endings(directory: Path, endings: Sequence[str]) -> list[Path]:
-    return [file for file in directory.rglob("*") if file.name.endswith(tuple(endings)) and file.is_file()
+    return [file for file in directory.rglob("*") if has_ending(file.name, endings) and file.is_file()
             and not any(part[0] in "._" for part in file.relative_to(directory).parts)]
 
 

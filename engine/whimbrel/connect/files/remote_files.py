@@ -13,6 +13,7 @@ import pyarrow as pa
 from whimbrel.connect.addresses import shown_address, without_secrets
 from whimbrel.connect.files.data_file import RemoteFile, status_of
 from whimbrel.connect.files.natural_sort import natural_path
+from whimbrel.connect.files.paths import has_ending
 from whimbrel.connect.files.remote_failures import unknown_failure
 from whimbrel.errors import SourceError, near_match
 
@@ -95,7 +96,7 @@ def _in_directory(place: _Place, endings: Sequence[str]) -> list[RemoteFile]:
 def _stands_for(directory: str, file: RemoteFile, endings: Sequence[str]) -> bool:
     """Whether a directory stands for a file in it, by its names."""
     inside = file.key.strip("/")[len(directory.strip("/")) + 1:].split("/")
-    return file.name.endswith(tuple(endings)) and not any(part[:1] in (".", "_") for part in inside)
+    return has_ending(file.name, endings) and not any(part[:1] in (".", "_") for part in inside)
 
 
 def _matches(place: _Place, endings: Sequence[str], where: str) -> tuple[list[RemoteFile], RemoteFile]:
@@ -155,7 +156,7 @@ def _missing(place: _Place, shown: RemoteFile, endings: Sequence[str], where: st
         except Exception:  # noqa: BLE001 - only the hint is worse
             names = []
         hint = near_match(shown.name, sorted(names), noun="file") if names else hint
-    if place.scheme in _WEB or place.path.endswith(tuple(endings)):
+    if place.scheme in _WEB or has_ending(place.path, endings):
         return SourceError(f"There is no file {str(shown)!r}.", where=where, hint=hint)
     return SourceError(f"There is no {endings[0]} file in {str(shown)!r}.", where=where, hint=hint)
 

@@ -75,12 +75,12 @@ class DirectoryFeed(Feed):
         if not self.path.is_dir():
             raise PlanError(f"path must be an existing directory, got {str(path)!r}.", where=where,
                             hint="Create the directory first.")
-        if format is not None and (not isinstance(format, Csv) or format.names or Path(pattern).suffix != ".csv"):
+        if format is not None and (not isinstance(format, Csv) or format.names or Path(pattern).suffix.lower() != ".csv"):
             raise PlanError("format is for CSV files, whose header line names the columns.", where=where,
                             hint='Use pattern="*.csv", format=wb.feeds.Csv(delimiter=";", decimal=",").')
         self.csv = Csv() if format is None else format
         format_: Format | None = None
-        match Path(pattern).suffix:
+        match Path(pattern).suffix.lower():
             case ".jsonl" | ".ndjson" | ".json":
                 format_ = format_of("json", where)
             case ".csv":
@@ -213,7 +213,7 @@ def _is_recent(at_ns: int) -> bool:
 
 def _parts(path: Path, skip: int, feed: DirectoryFeed) -> Iterator[list[bytes] | pa.RecordBatch]:
     """Rows or lines of a file, without the first `skip`."""
-    match path.suffix:
+    match path.suffix.lower():
         case ".parquet":
             with parquet.ParquetFile(path) as file:
                 yield from _after(file.iter_batches(BATCH_ROWS), skip)
