@@ -15,13 +15,14 @@ from whimbrel.clock import INF, TickUnit, duration_ticks, ticks_per_second
 from whimbrel.clock.duration import Duration
 from whimbrel.connect.tables.lifetime_columns import Timeline
 from whimbrel.errors import SchemaError
+from whimbrel.expr.type_names import named_type
 
 _FURTHEST = INF - (1 << 58)
 """Largest valid time: a window of nine years (in nanoseconds) must still fit before the end of time."""
 
 Fields = Mapping[str, Any] | Any
 """A pyarrow.Schema, or names with types or their names."""
-_PYTHON_TYPES = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+_EXAMPLE = 'Use for example schema={"at": "timestamp[ms]", "price": "double"}.'
 
 
 def fields_given(fields: Fields, where: str) -> pa.Schema:
@@ -34,12 +35,15 @@ def fields_given(fields: Fields, where: str) -> pa.Schema:
     """
     if isinstance(fields, pa.Schema):
         return fields.remove_metadata()
-    try:
-        return pa.schema([(name, _type(type_)) for name, type_ in fields.items()])
-    except (AttributeError, TypeError, ValueError) as error:
-        raise SchemaError(f"schema must be a pyarrow.Schema or a dict of names and types, got {fields!r}: "
-                          f"{str(error).splitlines()[0]}", where=where,
-                          hint='Use for example schema={"at": "timestamp[ms]", "price": "double"}.') from None
+    if not isinstance(fields, Mapping) or not all(isinstance(name, str) for name in fields):
+        raise SchemaError(f"schema must be a pyarrow.Schema or a dict of names and types, got {str(fields)[:80]}.",
+                          where=where, hint=_EXAMPLE)
+    types = {name: named_type(type_) for name, type_ in fields.items()}
+    for name, type_ in types.items():
+        if type_ is None:
+            raise SchemaError(f"schema has an unknown type for {name!r}: {str(fields[name])[:80]!r}.", where=where,
+                              hint="Use a type, such as 'int64', 'decimal(38, 2)' or 'timestamp[us]'.")
+    return pa.schema(types)
 
 
 def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
@@ -53,21 +57,12 @@ def fields_inferred(schema: pa.Schema, where: str) -> pa.Schema:
     for field in schema:
         if _holds_nothing(field.type):
             raise SchemaError(f"Cannot infer the type of {field.name!r}: no message of the sample has a value in it.",
-                              where=where, hint='Use for example schema={"at": "timestamp[ms]", "price": "double"}.')
+                              where=where, hint=_EXAMPLE)
     return schema
 
 
 def _holds_nothing(type_: pa.DataType) -> bool:
     return pa.types.is_null(type_) or any(_holds_nothing(type_.field(part).type) for part in range(type_.num_fields))
-
-
-def _type(type_: Any) -> pa.DataType:
-    if isinstance(type_, str) and type_.startswith("timestamp["):
-        unit, _, zone = type_.removeprefix("timestamp[").removesuffix("]").partition(",")
-        return pa.timestamp(unit.strip(), zone.strip().removeprefix("tz=") or None)
-    if isinstance(type_, type):
-        return _PYTHON_TYPES.get(type_, type_)
-    return pa.type_for_alias(type_) if isinstance(type_, str) else type_
 
 
 @dataclass(frozen=True)
