@@ -81,7 +81,8 @@ class CaptureFiles:
                 raise self._broken(file, error) from None
 
     def _broken(self, file: Path, error: Exception) -> SourceError:
-        if isinstance(error, OSError) and error.errno is None and file.suffix.lower() in COMPRESSED:  # of a codec, not a disk
+        is_packed = file.suffix.lower() in COMPRESSED
+        if isinstance(error, OSError) and error.errno is None and is_packed:  # of a codec, not a disk
             return SourceError(f"{str(file)!r} cannot be read as a capture: its compressed data is damaged.",
                                where=self._where, hint="Copy or write the file again.")
         return SourceError(f"{str(file)!r} cannot be read as a capture: {' '.join(str(error).split())[:160]}.",

@@ -237,10 +237,10 @@ def test_a_renamed_column_is_named_and_integers_may_have_become_longer(table: An
         assert values(found, 2, "n") == [5, 6]
     with table.table.update_schema() as changed:
         changed.rename_column("x", "y")
-    with reading(table.feed()) as found, pytest.raises(SourceError, match="Column 'y' of 's.t' was renamed"):
+    with reading(table.feed()) as found, pytest.raises(SourceError, match=r"Column 'y' of 's\.t' was renamed"):
         rows(found, 2)
     table.table.append(part(2, 4).rename_columns(["at", "y", "day"]))
-    with reading(feed) as found, pytest.raises(SourceError, match="Column 'x' of 's.t' was renamed .* it as 'y'"):
+    with reading(feed) as found, pytest.raises(SourceError, match=r"Column 'x' of 's\.t' was renamed .* it as 'y'"):
         rows(found, 4)
 
 

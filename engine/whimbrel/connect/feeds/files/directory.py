@@ -75,21 +75,22 @@ class DirectoryFeed(Feed):
         if not self.path.is_dir():
             raise PlanError(f"path must be an existing directory, got {str(path)!r}.", where=where,
                             hint="Create the directory first.")
-        if format is not None and (not isinstance(format, Csv) or format.names or Path(pattern).suffix.lower() != ".csv"):
+        ending = Path(pattern).suffix.lower()
+        if format is not None and (not isinstance(format, Csv) or format.names or ending != ".csv"):
             raise PlanError("format is for CSV files, whose header line names the columns.", where=where,
                             hint='Use pattern="*.csv", format=wb.feeds.Csv(delimiter=";", decimal=",").')
         self.csv = Csv() if format is None else format
         format_: Format | None = None
-        match Path(pattern).suffix.lower():
+        match ending:
             case ".jsonl" | ".ndjson" | ".json":
                 format_ = format_of("json", where)
             case ".csv":
                 self.columns = TextColumns(self.csv.decimal)
             case ".parquet" | ".arrow":
                 pass
-            case suffix:
+            case _:
                 raise PlanError("pattern must end with .parquet, .arrow, .jsonl, .ndjson, .json or .csv, got "
-                                f"{suffix!r}.", where=where, hint='Use for example pattern="*.parquet".')
+                                f"{ending!r}.", where=where, hint='Use for example pattern="*.parquet".')
         super().__init__("directory", time=time, schema=schema, format=format_, **options)
 
     def connect(self, offset: Offset) -> Client:
