@@ -9,6 +9,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from whimbrel.clock.near_duration import CALENDAR_UNITS, parts_of_duration
+from whimbrel.errors import PlanError
+
 Integers = npt.NDArray[np.int64]
 
 _TEXT = re.compile(r"(\d+)\s*(d|w|mo|q|y)")
@@ -46,6 +49,29 @@ class CalendarSpan:
             return None
         unit, times = _PARTS[found[2]]
         return cls(int(found[1]) * times, unit, found[2] == "w")
+
+    @classmethod
+    def asked(cls, value: Any, where: str) -> CalendarSpan | None:
+        """The same where a span of the calendar is taken: one that is not valid is an error that says what to write.
+
+        Raises
+        ------
+        PlanError
+            For months, quarters or years in units of other tools, with fractions, or not positive.
+        """
+        span = cls.of(value)
+        parts = parts_of_duration(value) if isinstance(value, str) else None
+        if parts is None or len(parts) > 1 or parts[0][1] not in CALENDAR_UNITS or (span is not None and span.count):
+            return span
+        number, unit = parts[0]
+        whole = f"{max(1, int(float(number)))}{unit}"
+        if value.strip().startswith("-") or not float(number):
+            what = f"A duration must be positive, got {value!r}."
+        elif "." in number:
+            what = f"Months, quarters and years must be whole, got {value!r}."
+        else:
+            what = f"Cannot read {value!r} as a duration."
+        raise PlanError(what, where=where, hint=f'Use "{whole}".')
 
     @property
     def shortest(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from whimbrel.clock.near_duration import near_duration, parts_of_duration
 from whimbrel.clock.ticks import TickUnit, ticks_per_second
 from whimbrel.errors import PlanError
 
@@ -68,12 +69,13 @@ def duration_ticks(value: Duration, unit: TickUnit, *, where: str = "") -> int:
     plain = value.as_py() if isinstance(value, pa.Scalar) and pa.types.is_integer(value.type) else value
     if isinstance(plain, Integral) and not isinstance(plain, bool | np.timedelta64):  # NumPy's, too
         return _checked(int(plain), plain, where)
-    nanoseconds = exact_nanoseconds(value, where=where)
     per_second = ticks_per_second(unit)
+    readable = isinstance(value, str) and parts_of_duration(value) is not None
+    nanoseconds = Fraction() if per_second is None and readable else exact_nanoseconds(value, where=where)
     if per_second is None:
         raise PlanError(f"This stream has integer times, so a duration must be an int in ticks, got {shown(value)}.",
                         where=where,
-                        hint="Use an int, in ticks.")
+                        hint="Use an int, in ticks, or a time column of type timestamp.")
     ticks = nanoseconds * per_second / 10**9
     if ticks.denominator != 1:
         raise PlanError(f"A duration must be a whole number of ticks ({unit}), got {shown(value)}.", where=where,
@@ -183,7 +185,8 @@ def _of_text(value: str, where: str) -> Fraction:
     if not _TEXT.fullmatch(digits):
         if _CALENDAR.fullmatch(text):
             raise _calendar_error(repr(value), where)
-        raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=_HINT)
+        near = near_duration(value)
+        raise PlanError(f"Cannot read {value!r} as a duration.", where=where, hint=f'Use "{near}".' if near else _HINT)
     return sign * sum((Fraction(number) * _NS[unit] for number, unit in _NUMBER_AND_UNIT.findall(digits)), Fraction())
 
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 from pyarrow import types as t
 
+from whimbrel.clock.near_timezone import timezone_hint
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.nodes import Call, Expr
 from whimbrel.expr.type_predicates import is_number, is_plain
@@ -30,7 +31,7 @@ def _check_zone(zone: Any, expr: Expr, find: Callable[[Any], Any]) -> None:
         find(zone)
     except (ValueError, TypeError, OSError, KeyError):
         raise ExpressionError(f"There is no time zone {zone!r}.", where=expr.show(),
-                              hint="Use a name such as 'Europe/Berlin'.") from None
+                              hint=timezone_hint(zone)) from None
 
 
 def cast_type(expr: Expr, x: pa.DataType, target: pa.DataType) -> pa.DataType:

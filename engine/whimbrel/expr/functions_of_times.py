@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types as t
 
 from whimbrel.clock import ticks_per_second
+from whimbrel.clock.near_timezone import timezone_hint
 from whimbrel.errors import ExpressionError, near_match
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.parts_of_times import CALENDAR_S, DAY_PARTS, part_of_times
@@ -194,7 +195,7 @@ def _check_zone(_: Types, options: Sequence[Any], shown: str) -> None:
             pc.local_timestamp(pa.array([0], pa.timestamp("s", zone)))
     except (TypeError, ValueError, KeyError, OSError):
         raise ExpressionError(f"Unknown time zone {zone!r}.", where=shown,
-                              hint='Use a name of the IANA database, such as "Europe/Berlin" or "UTC".') from None
+                              hint=timezone_hint(zone)) from None
 
 
 def _zoned(given: Types, options: Sequence[Any]) -> pa.DataType:

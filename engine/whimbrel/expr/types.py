@@ -13,7 +13,7 @@ from whimbrel.batch import Schema, logical_type
 from whimbrel.clock import TickUnit, duration_ticks, grid_offset
 from whimbrel.clock.calendar_span import CalendarSpan
 from whimbrel.clock.duration import exact_nanoseconds, shown
-from whimbrel.errors import ExpressionError, WhimbrelError, near_match
+from whimbrel.errors import ExpressionError, PlanError, WhimbrelError, near_match
 from whimbrel.expr.cast_types import cast_type, type_in_zone
 from whimbrel.expr.decimal_types import arithmetic_type, common_decimal, literal_decimal, of_integer, wider
 from whimbrel.expr.function_table import FUNCTION_TABLE
@@ -475,7 +475,10 @@ ROUNDED_TIMES = ("dt.floor", "dt.ceil", "dt.round")
 
 def floor_months(expr: Call) -> CalendarSpan | None:
     """The step of a rounded time where it is in months, quarters or years."""
-    span = CalendarSpan.of(expr.options[0])
+    try:
+        span = CalendarSpan.asked(expr.options[0], expr.show())
+    except PlanError as error:
+        raise ExpressionError(error.what, where=error.where, hint=error.hint) from None
     return span if span is not None and span.unit == "mo" and span.count > 0 else None
 
 

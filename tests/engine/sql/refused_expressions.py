@@ -243,7 +243,7 @@ row_number of rows of several windows is never final.
 There is no time zone 'Mars'.
   where: line 1: SELECT ts AT TIME ZONE 'Mars' AS t FROM bids
                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-  hint:  Use a name such as 'Europe/Berlin'.
+  hint:  Use a name of the IANA database, such as "Europe/Berlin" or "UTC".
 """),
     'zone of a number': ("SELECT price AT TIME ZONE 'UTC' AS t FROM bids", """
 A clock shows times, got double.

@@ -96,7 +96,7 @@ An ordered column must have integers or timestamps, got 'srcIP' of type string.
 This stream has integer times, so a duration must be an int in ticks, got '5s'.
   where: line 1: CREATE STREAM TCP (time BIGINT, len BIGINT BANDED '5s', TIME time)
                                                  ^^^^^^^^^^^^^^^^^
-  hint:  Use an int, in ticks.
+  hint:  Use an int, in ticks, or a time column of type timestamp.
 """),
     "type": ("CREATE STREAM TCP (time BIGINT, len DOUBLE, TIME time)", """
 The column 'len' is int64, and the text says double.

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from whimbrel.batch import Field, Schema
 from whimbrel.clock import Instant, Rate, TickUnit, Timebase, parse_instant, sample_period
+from whimbrel.clock.near_timezone import timezone_hint
 from whimbrel.connect.validation import check_name
 from whimbrel.errors import PlanError, SchemaError
 
@@ -37,7 +38,7 @@ def check_unit(unit: TickUnit, zone: str | None, where: str) -> None:
             pc.hour(pa.nulls(1, pa.timestamp(unit, zone)))
         except (pa.ArrowInvalid, TypeError):
             raise PlanError(f"zone must be a known time zone, got {zone!r}.", where=where,
-                            hint='Use for example zone="UTC".') from None
+                            hint=timezone_hint(zone)) from None
 
 
 def sample_schema(fields: Sequence[Field], unit: TickUnit, zone: str | None, where: str) -> Schema:

@@ -11,6 +11,7 @@ from whimbrel.batch import Batch, Schema, Ticks
 from whimbrel.clock import INF, MIN_TIME, Duration, duration_ticks, format_instant
 from whimbrel.clock.calendar_grid import CalendarGrid, CalendarWindows
 from whimbrel.clock.calendar_span import CalendarSpan
+from whimbrel.clock.near_timezone import timezone_hint
 from whimbrel.clock.window_borders import WindowBorders
 from whimbrel.errors import KernelError, PlanError, near_match
 from whimbrel.kernels import Compiled, Kernel, Stateless, ordered
@@ -193,7 +194,8 @@ def calendar_windows(where: str, schema: Schema, size: Duration, hop: Duration, 
     PlanError
         If a span is of the calendar and the other is not, or the hop may be longer than the size.
     """
-    spans = CalendarSpan.of(size), CalendarSpan.of(hop)
+    spans = ((CalendarSpan.of(size), CalendarSpan.of(hop)) if schema.unit is None
+             else (CalendarSpan.asked(size, where), CalendarSpan.asked(hop, where)))
     zone = timezone or schema.zone or "UTC"
     months = any(span is not None and span.unit == "mo" for span in spans)
     if not months and (zone == "UTC" or None in spans or schema.unit is None):
@@ -240,4 +242,4 @@ def check_zone(zone: str | None, where: str) -> None:
         CalendarGrid(CalendarSpan(1, "d"), zone, "s").made(np.zeros(1, np.int64))
     except (ValueError, TypeError, OSError):
         raise PlanError(f"There is no time zone {zone!r}.", where=where,
-                        hint='Use a name of the IANA database, such as "Europe/Berlin".') from None
+                        hint=timezone_hint(zone)) from None

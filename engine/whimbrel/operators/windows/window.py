@@ -392,7 +392,7 @@ def sliding_window(schema: Schema, size: Duration, *, closed: Closed = "right",
     where = f"sliding_window({size!r})"
     check_zone(timezone, where)
     check_closed(closed, where)
-    span = CalendarSpan.of(size)
+    span = CalendarSpan.of(size) if schema.unit is None else CalendarSpan.asked(size, where)
     window: Operator
     if span is not None and span.unit == "mo" and span.count > 0 and schema.unit is not None:
         window = CalendarSlidingWindow(size=span, zone=timezone or schema.zone or "UTC", unit=schema.unit)
