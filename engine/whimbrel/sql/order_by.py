@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from whimbrel.errors import PlanError
 from whimbrel.expr import Col
 from whimbrel.plan import Node, Operators
 from whimbrel.sql.binder import Binder
@@ -57,6 +58,16 @@ class SortedStream(Stream):
         """Run the query to its end, since any row may be the first, and return the first rows of its order."""
         check_head(n)
         return self.collect().slice(0, n)
+
+    def at_latencies(self, *latencies: Any, **options: Any) -> Any:
+        """Refuse several latencies: their changelog has no order and no limit."""
+        what, hint = refusal("emit in order")
+        raise PlanError(what, where=f"at_latencies({', '.join(map(repr, latencies))})", hint=hint)
+
+    def on(self, other: Any) -> SortedStream:
+        """Rebind the query to other data, also its further columns of the order. See :meth:`whimbrel.Stream.on`."""
+        wider = None if self.wider is None else self.wider.on(other)
+        return replace(self, node=super().on(other).node, wider=wider)
 
     def python(self) -> str:
         """Print the query as Python; its order is of the collected result, so it is a comment."""

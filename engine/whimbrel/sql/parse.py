@@ -33,6 +33,23 @@ QUERIES = (exp.Select, exp.Union, exp.Intersect, exp.Except, exp.Subquery, exp.V
 
 
 @dataclass(frozen=True)
+class Emit:
+    """EMIT AT after a statement.
+
+    Parameters
+    ----------
+    latencies : tuple of str or int
+        Plain numbers are ticks.
+    start, stop : int
+        Its characters in the text.
+    """
+
+    latencies: tuple[str | int, ...]
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
 class Statement:
     """One statement of a text.
 
@@ -42,8 +59,8 @@ class Statement:
     text : SqlText
     explained : bool
         EXPLAIN stood before it.
-    latencies : tuple of str or int
-        Those of EMIT AT after it; plain numbers are ticks.
+    emit : Emit, optional
+        EMIT AT after it.
     blocks : QueryBlocks
         DEFINE and PARAM before it.
     """
@@ -51,7 +68,7 @@ class Statement:
     tree: Any
     text: SqlText
     explained: bool = False
-    latencies: tuple[str | int, ...] = ()
+    emit: Emit | None = None
     blocks: QueryBlocks = field(default_factory=QueryBlocks)
 
 
@@ -138,13 +155,13 @@ def _statement(source: SqlText, tokens: list[Any]) -> Statement:
     _check_first_word(source, tokens)
     if [each.text.upper() for each in tokens[:2]] == ["CREATE", "STREAM"]:
         return Statement(create_stream(source, tokens), source)
-    tokens, latencies = _emit(source, tokens)
+    tokens, emit = _emit(source, tokens)
     try:
         tree = Whimbrel.Parser(dialect=Whimbrel()).parse(tokens, source.text)[0]
     except ParseError as error:
         raise _parse_error(source, error, tokens) from None
     _check_statement(source, tree, tokens)
-    return Statement(tree, source, explained, latencies, blocks)
+    return Statement(tree, source, explained, emit, blocks)
 
 
 def _end(source: SqlText, tokens: Sequence[Any]) -> int:
@@ -153,24 +170,30 @@ def _end(source: SqlText, tokens: Sequence[Any]) -> int:
     return min(max(end, tokens[0].end + 1), len(source.text))
 
 
-def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], tuple[str | int, ...]]:
-    """The statement without EMIT at its end, and the latencies that it names."""
+def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], Emit | None]:
+    """The statement without EMIT at its end, and what EMIT AT says."""
     depth = 0
     for number, token in enumerate(tokens):
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
-        if depth or token.text.upper() != "EMIT" or number == 0 or token.token_type == TokenType.STRING:
+        if token.text.upper() != "EMIT" or number == 0 or token.token_type == TokenType.STRING:
             continue
         words = [each.text.upper() for each in tokens[number + 1 :]]
-        if words[:1] == ["AT"] and len(words) > 1:
+        if depth:
+            if words[:1] == ["AT"]:
+                what, hint = refusal("emit inside")
+                raise source.error_at(what, token.start, tokens[number + 1].end + 1, hint)
+            continue
+        if words[:1] == ["AT"] and len(words) % 2 == 0:
             values = tokens[number + 2 :: 2]
             latencies = [_latency(each) for each in values]
             if None not in latencies and all(each.token_type == TokenType.COMMA for each in tokens[number + 3 :: 2]):
-                return tokens[:number], tuple(each for each in latencies if each is not None)
+                known = tuple(each for each in latencies if each is not None)
+                return tokens[:number], Emit(known, token.start, tokens[-1].end + 1)
         if words in (["FINAL"], ["ON", "WINDOW", "CLOSE"], ["AFTER", "WATERMARK"]):
-            return tokens[:number], ()
+            return tokens[:number], None
         raise source.error_at("EMIT must name latencies, or FINAL.", token.start, tokens[-1].end + 1,
                              "Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer.")
-    return tokens, ()
+    return tokens, None
 
 
 def _latency(token: Any) -> str | int | None:

@@ -45,6 +45,12 @@ REFUSALS: Final[dict[str, tuple[str, str]]] = {
     "order inside": ("Rows of a stream are in the order of time. ORDER BY and LIMIT work on the collected result only.",
                      "Use QUALIFY row_number() OVER (... ORDER BY x DESC) <= n within a window."),
     "limit without order": ("LIMIT without ORDER BY gives other rows in each run.", "Add ORDER BY."),
+    "emit inside": ("EMIT AT is of a whole query, and its results go to no other query.",
+                    "Put EMIT AT at the end of the statement, after everything else."),
+    "emit of a view": ("A view has one result, and EMIT AT gives one for each latency.",
+                       "Put EMIT AT at the end of the query that reads the view."),
+    "emit in order": ("Several latencies give a changelog, and ORDER BY and LIMIT work on one result.",
+                      "Leave ORDER BY and LIMIT out, and sort the table of one latency."),
     "join without times": (
         "This join relates no times, so each row would wait for its partner without end.",
         "Relate the times, such as {left} = {right} or BETWEEN, or use ASOF JOIN, a table or HOLD(t)."),

@@ -16,11 +16,12 @@ from whimbrel.sql.distinct_on import first_rows, has_keys
 from whimbrel.sql.manual_protocols import check_protocols
 from whimbrel.sql.order_by import ordered
 from whimbrel.sql.parameters import check_parameters
-from whimbrel.sql.parse import Statement, parse
+from whimbrel.sql.parse import Emit, Statement, parse
 from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal
 from whimbrel.sql.unread_words import check_words
+from whimbrel.stream import LatencyBands, Stream
 
 _ORDER = ("order", "limit", "offset")
 
@@ -75,13 +76,15 @@ def _run_statement(statement: Statement, binder: Binder, results: dict[str, Any]
     if isinstance(tree, CreateStream):
         return binder.with_view(*declared(tree, binder))
     if isinstance(tree, exp.Create):
+        if statement.emit is not None:
+            raise _at_emit(statement, statement.emit, *refusal("emit of a view"))
         name, relation = _view(tree, binder)
         results[name] = relation.stream
         return binder.with_view(name, relation)
     results["result"] = _result(statement, binder)
     if (name := statement.blocks.name) and not statement.explained:
         results[name] = results["result"]
-        if not statement.latencies:
+        if statement.emit is None:
             return binder.with_view(name, query(_unordered(tree), binder).named(name))
     return binder
 
@@ -105,32 +108,39 @@ def _unordered(tree: Any) -> Any:
 
 
 def _result(statement: Statement, binder: Binder) -> Any:
-    """The stream of a query; its text where it is explained."""
+    """The stream of a query, or its latency bands; their text where it is explained."""
     tree = first_rows(statement.tree, binder) if has_keys(statement.tree) else statement.tree
     order, limit, offset = (tree.args.get(key) for key in _ORDER)
     relation = query(_unordered(tree), binder)
-    stream = relation.stream
+    has_order = order is not None or limit is not None or offset is not None
+    if statement.emit is not None:
+        if has_order:
+            raise _at_emit(statement, statement.emit, *refusal("emit in order"))
+        made = _bands(relation.stream, statement, statement.emit)
+        return made.explain() if statement.explained else made
     if statement.explained:
-        return stream.explain()
-    if order is not None or limit is not None or offset is not None:
+        return relation.stream.explain()
+    if has_order:
         return ordered(relation, tree, binder, lambda wide: query(wide, binder))
-    if statement.latencies:
-        latencies = _latencies(statement, whole=stream.schema.unit is None)
-        try:
-            return stream.at_latencies(*latencies)
-        except PlanError as error:
-            hint = re.sub(r"at_latencies\((.*)\)", r"EMIT AT \1", error.hint)
-            raise statement.text.error(error.what, statement.tree, plain_hint(hint)) from None
-    return stream
+    return relation.stream
 
 
-def _latencies(statement: Statement, *, whole: bool) -> list[str | int]:
-    """The latencies of EMIT AT: ticks where times are integers, else durations with a unit."""
-    if whole:
-        return [int(each) if isinstance(each, int) or each.strip().isdecimal() else each
-                for each in statement.latencies]
-    if any(isinstance(each, int) for each in statement.latencies):
-        spelled = ", ".join(f"'{each}s'" if isinstance(each, int) else f"'{each}'" for each in statement.latencies)
-        raise statement.text.error("A latency needs a unit, because times are timestamps.", statement.tree,
-                                   f"Use EMIT AT {spelled}.")
-    return list(statement.latencies)
+def _bands(stream: Stream, statement: Statement, emit: Emit) -> LatencyBands:
+    """The results at the latencies of EMIT AT."""
+    latencies = list(emit.latencies)
+    if stream.schema.unit is None:
+        latencies = [int(each) if isinstance(each, int) or each.strip().isdecimal() else each for each in latencies]
+    elif any(isinstance(each, int) for each in latencies):
+        spelled = ", ".join(f"'{each}s'" if isinstance(each, int) else f"'{each}'" for each in latencies)
+        raise _at_emit(statement, emit, "A latency needs a unit, because times are timestamps.",
+                       f"Use EMIT AT {spelled}.")
+    try:
+        return stream.at_latencies(*latencies)
+    except PlanError as error:
+        hint = re.sub(r"at_latencies\((.*)\)", r"EMIT AT \1", error.hint)
+        raise _at_emit(statement, emit, error.what, plain_hint(hint)) from None
+
+
+def _at_emit(statement: Statement, emit: Emit, what: str, hint: str) -> SqlError:
+    """An error that shows EMIT AT."""
+    return statement.text.error_at(what, emit.start, emit.stop, hint)

@@ -47,7 +47,7 @@ def asked_at(query: Stream | LatencyBands, latencies: Sequence[int],
                for source in asked.sources}
     if isinstance(query, Stream) and len(latencies) == 1:
         changed = {source: _with_latency(read, latencies[0]) for source, read in sources.items()}
-        return replace(asked, node=rebind(asked.node, changed))
+        return asked.on(changed)
     again = replace(asked, node=rebind(asked.node, sources))
     if isinstance(query, LatencyBands):
         return again.at_latencies(*latencies, partial=query.partial, merge=query.merge)

@@ -33,6 +33,36 @@ This statement is not part of the language: PRAGMA threads.
                  ^^^^^^
   hint:  Use SELECT, MERGE a.t : b.t, VALUES, CREATE VIEW, CREATE STREAM or EXPLAIN.
 """),
+    'emit in order': ('SELECT len FROM TCP ORDER BY len EMIT AT 0, 5', """
+Several latencies give a changelog, and ORDER BY and LIMIT work on one result.
+  where: line 1: SELECT len FROM TCP ORDER BY len EMIT AT 0, 5
+                                                  ^^^^^^^^^^^^
+  hint:  Leave ORDER BY and LIMIT out, and sort the table of one latency.
+"""),
+    'emit of a view': ('CREATE VIEW v AS SELECT len FROM TCP EMIT AT 0, 5; SELECT * FROM v', """
+A view has one result, and EMIT AT gives one for each latency.
+  where: line 1: CREATE VIEW v AS SELECT len FROM TCP EMIT AT 0, 5; SELECT * FROM v
+                                                      ^^^^^^^^^^^^
+  hint:  Put EMIT AT at the end of the query that reads the view.
+"""),
+    'emit inside': ('SELECT * FROM (SELECT len FROM TCP EMIT AT 0, 5) AS s', """
+EMIT AT is of a whole query, and its results go to no other query.
+  where: line 1: SELECT * FROM (SELECT len FROM TCP EMIT AT 0, 5) AS s
+                                                    ^^^^^^^
+  hint:  Put EMIT AT at the end of the statement, after everything else.
+"""),
+    'falling latencies': ('SELECT len FROM TCP EMIT AT 5, 5', """
+Latencies must be in increasing order, got 5, 5.
+  where: line 1: SELECT len FROM TCP EMIT AT 5, 5
+                                     ^^^^^^^^^^^^
+  hint:  Put the shortest first: EMIT AT 5.
+"""),
+    'emit without a unit': ("SELECT price FROM bids EMIT AT 0, '5s'", """
+A latency needs a unit, because times are timestamps.
+  where: line 1: SELECT price FROM bids EMIT AT 0, '5s'
+                                        ^^^^^^^^^^^^^^^
+  hint:  Use EMIT AT '0s', '5s'.
+"""),
     'explained comment': ('EXPLAIN -- SELECT * FROM TCP', """
 The text has no query.
   where: wb.sql(...)

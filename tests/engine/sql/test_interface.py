@@ -48,6 +48,8 @@ def test_a_script_with_views() -> None:
 
 def test_explain_in_a_script_is_a_text() -> None:
     assert wb.sql.script("EXPLAIN SELECT * FROM TCP", TCP=TCP)["result"] == TCP.explain()
+    bands = TCP.at_latencies(0, 5)
+    assert wb.sql.script("EXPLAIN SELECT * FROM TCP EMIT AT 0, 5", TCP=TCP)["result"] == bands.explain()
 
 
 def test_views_before_one_query() -> None:
@@ -169,6 +171,7 @@ def test_an_interrupted_caller_leaves_the_limit_of_recursion_to_its_thread() -> 
     ("SELECT * FROM '[links]'", "There is no table '[links]'"),
     ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 'soon'", "Cannot read 'soon' as a duration"),
     ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 0.5, 5", "EMIT must name latencies, or FINAL"),
+    ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 0,", "EMIT must name latencies, or FINAL"),
     ("SELECT count(*) FROM TCP GROUP BY time/60 EMIT AT 5, 0", "Latencies must be in increasing order, got 5, 0"),
 ])
 def test_mistakes_that_were_errors_of_python(text: str, words: str) -> None:
@@ -192,6 +195,14 @@ def test_the_order_of_a_result_is_printed(text: str) -> None:
     query = wb.sql(text, A=table)
     assert wb.sql(query.sql(), A=table).collect().equals(query.collect())
     assert query.python().startswith("# Its collected result: ORDER BY ")
+
+
+def test_the_order_of_a_result_follows_its_data() -> None:
+    query = wb.sql("SELECT g FROM log ORDER BY x", log=wb.from_arrow({"at": [1], "g": [0], "x": [0]}, time="at"))
+    again = query.on(wb.from_arrow({"at": [1, 2], "g": [7, 8], "x": [2, 1]}, time="at"))
+    assert again.collect()["g"].to_pylist() == [8, 7]
+    with pytest.raises(wb.WhimbrelError, match="ORDER BY and LIMIT work on one result"):
+        query.at_latencies(0, 5)
 
 
 @pytest.mark.parametrize("text", [
