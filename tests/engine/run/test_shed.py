@@ -375,7 +375,7 @@ def test_a_restart_keeps_the_rows_whose_arrival_was_recorded(clock: list[int], t
     assert shed is not None
     assert shed.kept + shed.dropped == 900
     assert shed.dropped > 100
-    assert str(shed).endswith("by recorded time of arrival")
+    assert str(shed).endswith("by recorded arrival time")
     assert len(list(tmp_path.glob("arrivals-*"))) <= 2
     desk.stop()
 
@@ -389,13 +389,13 @@ def test_without_checkpoints_the_receipt_says_that_another_run_drops_others(cloc
     desk.run()
     text = desk.explain()
     assert "shed(1000, per=1m, time='arrival')" in text
-    assert "by time of arrival, so that another run drops others" in text
+    assert "by arrival time, so that another run drops others" in text
     exact, found = rows_of(desk["exact"].table), rows_of(desk["sheds"].table)
     inside = [row[f"{name}_low"] - 0.5 <= each[name] <= row[f"{name}_high"] + 0.5
               for each, row in zip(exact, found, strict=True) for name in VALUES]
     assert sum(inside) >= 0.88 * len(inside)
     desk.add("results", desk.stream("exact").tumbling_window(300).aggregate(n=wb.sum(col.n)),
              overload=wb.Shed(10, per=100))
-    with pytest.raises(PlanError, match="results of the query 'exact' have no time of arrival"):
+    with pytest.raises(PlanError, match="results of the query 'exact' have no arrival time"):
         desk.add("late", desk.stream("exact").tumbling_window(300).aggregate(n=wb.sum(col.n)),
                  overload=wb.Shed(10, per="1s", time="arrival"))

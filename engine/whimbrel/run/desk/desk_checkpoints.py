@@ -210,7 +210,7 @@ class DeskCheckpoints:
                               if (entry := made[kernel]) is not None})
 
     def begin_arrivals(self, name: str) -> None:
-        """A query that sheds by time of arrival begins, whatever another one of its name has seen."""
+        """A query that sheds by arrival time begins, whatever another one of its name has seen."""
         self._arrivals.write({name: None})
 
     def write_when_due(self, session: DeskSession) -> None:

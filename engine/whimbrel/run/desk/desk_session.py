@@ -50,7 +50,7 @@ class DeskSession:
     takes : int
         How often something was read.
     arrivals : dict of str to ArrivalSampleKernel
-        By query, what sheds rows by their time of arrival.
+        By query, what sheds rows by their arrival time.
     records_arrivals : bool
         Whether it is recorded when rows arrive.
     """

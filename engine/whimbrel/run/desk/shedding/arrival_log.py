@@ -16,7 +16,7 @@ _FILE = re.compile(r"arrivals-([0-9]{9})\.jsonl")
 
 
 class ArrivalLog:
-    """Says of queries that shed by time of arrival which rows came in which period.
+    """Says of queries that shed by arrival time which rows came in which period.
 
     A file has what came after one checkpoint. A line is written after each step, before anyone can see its results. It
     is handed to the operating system, which keeps it when the process is killed.

@@ -134,7 +134,7 @@ def _why_not(chain: list[Node], first: int, rule: Shed) -> str | None:
     if not isinstance(chain[0].op, Source):
         return "it reads more than one stream"
     if rule.time == "arrival" and isinstance(chain[0].op, NamedRows) and chain[0].op.of is None:
-        return f"results of the query {chain[0].op.name!r} have no time of arrival"
+        return f"results of the query {chain[0].op.name!r} have no arrival time"
     if not first:
         return "it has no aggregate, and single rows are not scaled"
     for node in chain[1:first]:

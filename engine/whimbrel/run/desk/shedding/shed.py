@@ -105,7 +105,7 @@ class ShedRows:
     first, last : datetime, int or None
         Event times of the first and the last dropped row; None if there is none.
     time : {"event", "recorded", "arrival"}
-        What divides rows into periods: event time, or time of arrival, which is recorded for restarts or not.
+        What divides rows into periods: event time, or arrival time, which is recorded for restarts or not.
     """
 
     kept: int
@@ -117,6 +117,6 @@ class ShedRows:
     def __str__(self) -> str:
         if not self.dropped:
             return ""
-        of = {"event": "", "recorded": ", by recorded time of arrival",
-              "arrival": ", by time of arrival, so that another run drops others"}[self.time]
+        of = {"event": "", "recorded": ", by recorded arrival time",
+              "arrival": ", by arrival time, so that another run drops others"}[self.time]
         return f"dropped {self.dropped:,} of {self.kept + self.dropped:,} rows, from {self.first} to {self.last}{of}"
