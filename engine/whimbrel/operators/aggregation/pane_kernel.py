@@ -66,6 +66,8 @@ class PaneKernel(Kernel):
         looked up, and rows that come out say these numbers.
     """
 
+    cells = 0  # of the class: it is no state, and checkpoints have all attributes of a kernel
+
     def __init__(self, out_schema: Schema, grid: WindowGrid, lead: int, keys: Sequence[Expr],
                  measures: Sequence[Accumulator],
                  condition: Expr | None) -> None:
@@ -80,7 +82,6 @@ class PaneKernel(Kernel):
         self.schedule = OperationLog()
         self.full: list[Batch] = []
         self.gathers = self.by_number = False
-        self.cells = 0
         self.texts: dict[tuple[bool, ...], PaneText] = {}
         self.compiled: dict[tuple[bool, ...], Callable[..., int]] = {}
         self.closing: tuple[PaneText, Callable[..., int]] | None = None
