@@ -338,6 +338,22 @@ def test_sets_of_keys_share_groups_where_these_are_few(monkeypatch: pytest.Monke
         assert rows_of(desk[name].table) == rows_of(query.aggregate(n=wb.count()).collect())
 
 
+def test_a_current_result_meets_patterns_and_groups_before_the_desk_does() -> None:
+    table = {"at": range(400), "k": [max(0, n - 200) for n in range(400)], "x": [max(0, n - 300) for n in range(400)]}
+    log = wb.from_arrow(table, time="at", name="events", reorder_latency=250)
+    desk = wb.desk(log)
+    queries = {f"{least}": log.where(col.x >= least).group_by("k").tumbling_window(100).aggregate(n=wb.count())
+               for least in range(100)}
+    for name, query in queries.items():
+        desk.add(name, query)
+    with tier("interpreted"):
+        desk.run(rows=399)
+        assert desk["0"].table.num_rows > 100
+        desk.run()
+        for name, query in queries.items():
+            assert rows_of(desk[name].table) == rows_of(query.collect())
+
+
 def test_a_query_of_which_no_row_is_does_nothing() -> None:
     log = wb.from_arrow({"at": range(100), "port": [53] * 100}, time="at", name="events")
     desk = wb.desk(log)

@@ -108,3 +108,50 @@ def number_cells(groups: Array, patterns: Array, span: int) -> None:
     """
     for row in range(patterns.shape[0]):
         patterns[row] += groups[row] * np.int64(span)
+
+
+def cells_of_numbers(values: Array, first: int, pattern_of: Array, keys: Array, direct: Array, span: int,
+                     cells: Array) -> int:
+    """Write the cell of each row, whose pattern and group are both found by a number itself.
+
+    Parameters
+    ----------
+    values : array of int64
+    first : int
+        The smallest number that has a pattern of its own.
+    pattern_of : array of int64
+        The pattern of smaller numbers, those of `first` and the numbers after it, and the pattern of larger ones; -1
+        for none, and -2 for one that is unknown.
+    keys : array of int64
+    direct : array of int32
+        The group of each key from 0 on, plus one; 0 if it is unknown.
+    span : int
+        How many cells belong to each group.
+    cells : array of int64
+        Where cells are written; -1 for a row that has no pattern.
+
+    Returns
+    -------
+    int
+        How many rows have a pattern; -1 if the pattern or the group of a row is unknown.
+    """
+    beyond, kept = pattern_of.shape[0] - 1, 0
+    last, known = first + beyond - 2, np.uint64(direct.shape[0])
+    for row in range(values.shape[0]):
+        value = values[row]
+        place = value - first + 1
+        if value < first:
+            place = 0
+        if value > last:
+            place = beyond
+        pattern = pattern_of[np.uint64(place)]
+        key = np.uint64(keys[row])
+        group = np.int64(direct[key]) - 1 if key < known else -1
+        if pattern < 0 or group < 0:
+            if pattern != -1:
+                return -1
+            cells[row] = -1
+        else:
+            cells[row] = group * span + pattern
+            kept += 1
+    return kept

@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.expr import Expr, parts_of, predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
-from whimbrel.run.desk.sharing.value_classes import Classes, classes_of, rows_of_bytes
+from whimbrel.run.desk.sharing.value_classes import Classes, ColumnClasses, classes_of, rows_of_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +56,9 @@ class ConditionPatterns:
         self._numbers: dict[bytes, int] = {}
         self._table = np.zeros((16, len(self._all)), np.uint8)
         self._only = conditions[0] if len(conditions) == 1 else None
+        alone = found[0] if len(found) == len(self._direct) == 1 else None
+        self._by_number = alone.by_number if isinstance(alone, ColumnClasses) else None
+        self._patterns_by_number: Array | None = None
         if self._only is not None:
             self._number(self._all[None])
 
@@ -66,6 +69,20 @@ class ConditionPatterns:
     def with_condition(self, number: int) -> Array:
         """For each pattern that has occurred, whether its rows meet a condition."""
         return (self._table[: len(self), number >> 3] >> (number & 7) & 1).astype(np.bool_)
+
+    @property
+    def by_number(self) -> tuple[str, int, Array] | None:
+        """The only column that conditions read, its first number with a pattern of its own, and patterns by number.
+
+        The first pattern is that of smaller numbers, and the last one that of larger ones. None if other things are
+        read, too, or the numbers are too far apart.
+        """
+        if self._by_number is None or self._only is not None:
+            return None
+        name, first, classes = self._by_number
+        if self._patterns_by_number is None:
+            self._patterns_by_number = frozen(self._pattern_of[classes])
+        return name, first, self._patterns_by_number
 
     def of(self, batch: Batch) -> tuple[Array, int]:
         """The pattern of each row, and how many rows have one."""
@@ -100,6 +117,7 @@ class ConditionPatterns:
             left = pair >> 32
         for classes, factor, size in self._direct:
             met &= classes.truth(left // factor % size)
+        self._patterns_by_number = None
         some = met.any(axis=1)
         self._pattern_of[codes[~some]] = -1
         self._pattern_of[codes[some]] = self._number(met[some])

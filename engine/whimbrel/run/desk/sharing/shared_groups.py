@@ -15,8 +15,8 @@ import pyarrow as pa
 from whimbrel.batch import Batch, Column, Schema, frozen
 from whimbrel.clock import INF
 from whimbrel.expr import Expr, evaluate, type_of
-from whimbrel.kernels import Compiled, KeyTable
-from whimbrel.kernels.primitives.rows.value_classes import number_cells
+from whimbrel.kernels import Compiled, KeyTable, encode_keys
+from whimbrel.kernels.primitives.rows.value_classes import cells_of_numbers, number_cells
 from whimbrel.operators import GroupAggregate
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
@@ -24,6 +24,7 @@ from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
 Array = np.ndarray[Any, Any]
 
 _number_cells = Compiled(number_cells)
+_cells_of_numbers = Compiled(cells_of_numbers)
 FIRST_SPAN = 64
 _FEW_PATTERNS = 16
 _SHORT = 1 << 16
@@ -177,31 +178,60 @@ class SharedGroups:
 
     def push(self, batch: Batch) -> list[GroupsPart]:
         """Take in rows; what panes that end have."""
-        patterns, rows = self.patterns.of(batch)
+        left = self._make_room()  # a copy may have met more patterns and groups
+        found = self._cells_by_number(batch)
+        cells, rows = self.patterns.of(batch) if found is None else found
         if not rows:
-            return []
+            return left
         self.rows += rows
         absent = None
         if 2 * rows < len(batch):
-            kept = patterns >= 0
-            batch, patterns = batch.only(kept), patterns[kept]
+            kept = cells >= 0
+            batch, cells = batch.only(kept), cells[kept]
         elif rows < len(batch):
-            absent = frozen(patterns < 0)
+            absent = frozen(cells < 0)
+        if found is None:
+            left += self._number(batch, cells, absent)
+        columns = [batch.column(field.name) for field in self._needed.fields[:-1]]
+        return left + self._left(self.kernel.push(Batch(
+            self._needed, batch.times, batch.ends, (*columns, Column(pa.int64(), cells)), absent)))
+
+    def _cells_by_number(self, batch: Batch) -> tuple[Array, int] | None:
+        """The cell of each row, and how many have one; None if a pattern or a group must be looked up or is new."""
+        by_number = self.patterns.by_number
+        if by_number is None or len(self.keys) != 1 or self.table.columns[0].physical is None:
+            return None
+        name, first, patterns = by_number
+        column, key = batch.column(name), evaluate(self.keys[0], batch)
+        if column.valid is not None or key.valid is not None:
+            return None
+        cells = np.empty(len(batch), np.int64)
+        rows = int(_cells_of_numbers(
+            frozen(np.asarray(column.values).astype(np.int64, copy=False)), first, patterns,
+            encode_keys(np.asarray(key.values)), self.table.columns[0].integers.direct, self.span, cells))
+        return None if rows < 0 else (cells, rows)
+
+    def _number(self, batch: Batch, patterns: Array, absent: Array | None) -> list[GroupsPart]:
+        """Make patterns cells; what must leave for that."""
+        left = self._make_room()
+        if self.keys:
+            groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch), absent)
+            _number_cells(frozen(groups), patterns, self.span)
+            left += self._make_room()
+        return left
+
+    def _make_room(self) -> list[GroupsPart]:
+        """Have space for all patterns and groups that are known; what must leave for that."""
         left: list[GroupsPart] = []
         if len(self.patterns) > self.span:
             left += self.flush()
             while len(self.patterns) > self.span:
                 self.span *= 4
-        if self.keys:
-            groups = self.table.ids([evaluate(key, batch) for key in self.keys], len(batch), absent)
-            _number_cells(frozen(groups), patterns, self.span)
         if self.kernel.cells and self._cells > MOST_CELLS:
             left += self.flush()
         elif self.kernel.cells:
             self.kernel.cells = self._cells
-        columns = [batch.column(field.name) for field in self._needed.fields[:-1]]
-        return left + self._left(self.kernel.push(Batch(
-            self._needed, batch.times, batch.ends, (*columns, Column(pa.int64(), patterns)), absent)))
+        return left
 
     def advance(self, watermark: int) -> list[GroupsPart]:
         """What panes have that end before a time."""

@@ -241,6 +241,11 @@ class ColumnClasses(Classes):
         if column.valid is not None:
             codes[~column.valid] = before + factor * self._null_class
 
+    @property
+    def by_number(self) -> tuple[str, int, Array] | None:
+        """The column, its first number, and the classes of smaller, of these and of larger ones; None if searched."""
+        return None if self._first is None else (self._name, self._first, self._classes)
+
     def truth(self, classes: Array) -> Array:
         return self._truth[classes]
 
