@@ -48,24 +48,33 @@ def put_in_order(
         return
     keys = items[first + tidy : first + length].copy()
     began = starts[first + tidy : first + length].copy() if starts.shape[0] else starts
-    if rank.shape[0]:
-        for position in range(keys.shape[0]):
-            keys[position] = rank[keys[position]]
-    if starts.shape[0]:
-        order = np.argsort(keys, kind="mergesort")
-        order = order[np.argsort(began[order], kind="mergesort")]
-        keys, began = keys[order], began[order]
-    else:
-        keys.sort()
+    keys, began = in_order(keys, began, rank, by_rank)
     end = first + tidy
     for position in range(keys.shape[0] - 1, -1, -1):
-        key = by_rank[keys[position]] if rank.shape[0] else keys[position]
+        key = keys[position]
         since = began[position] if starts.shape[0] else 0
         index = index_near_end(items, starts, rank, first, end, key, since)
         if index < end:  # a block at a time: one row more is one move of memory
             move(items, starts, index, end, position + 1)
         put(items, starts, index + position, key, since)
         end = index
+
+
+def in_order(keys: Array, began: Array, rank: Array, by_rank: Array) -> tuple[Array, Array]:
+    """Values, and when they began, in the order of a sorted multiset; `keys` may be changed."""
+    if rank.shape[0]:
+        for position in range(keys.shape[0]):
+            keys[position] = rank[keys[position]]
+    if began.shape[0]:
+        order = np.argsort(keys, kind="mergesort")
+        order = order[np.argsort(began[order], kind="mergesort")]
+        keys, began = keys[order], began[order]
+    else:
+        keys.sort()
+    if rank.shape[0]:
+        for position in range(keys.shape[0]):
+            keys[position] = by_rank[keys[position]]
+    return keys, began
 
 
 def index_after(items: Array, starts: Array, rank: Array, low: int, high: int, key: int, began: int) -> int:
@@ -120,6 +129,25 @@ def remove(
         while items[index] != key or (starts.shape[0] and starts[index] != began):
             index += 1
     put(items, starts, index, items[last], starts[last] if starts.shape[0] else 0)
+
+
+def remove_many(
+    items: Array, starts: Array, rank: Array, by_rank: Array, first: Array, length: Array, tidy: Array, group: int,
+    keys: Array, began: Array,
+) -> None:
+    """Take values out of a group that has them, in one pass; `keys` may be changed."""
+    head = first[group]
+    put_in_order(items, starts, rank, by_rank, head, tidy[group], length[group])
+    keys, began = in_order(keys, began, rank, by_rank)
+    to, found = head, 0
+    for index in range(head, head + length[group]):
+        if (found < keys.shape[0] and items[index] == keys[found]
+                and (starts.shape[0] == 0 or starts[index] == began[found])):
+            found += 1
+            continue
+        put(items, starts, to, items[index], starts[index] if starts.shape[0] else 0)
+        to += 1
+    length[group] = tidy[group] = to - head
 
 
 def how_many(items: Array, first: int, length: int, choice: int, numerator: int) -> int:
