@@ -44,14 +44,16 @@ class Node:
     inputs: tuple[Node, ...] = field(default=(), repr=False)
     calls: tuple[MethodCall, ...] = field(default=(), repr=False)
     """Calls of methods that made the node, of which the last one is the outermost."""
+    facts: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What a language that made the node knows of its rows, for later texts that read them."""
     _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         _ = self.schema
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the calls out of what is sent to other processes: their arguments may be any objects."""
-        return {**vars(self), "calls": ()}
+        """Leave calls and facts out of what is sent to other processes: they may have any objects."""
+        return {**vars(self), "calls": (), "facts": {}}
 
     @cached_property
     def schema(self) -> Schema:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ WindowKind = Literal["tumble", "hop", "session", "cumulate"]
 Lives = Literal["always", "instant", "window", "lasting"]
 """How long rows hold: at all times, for one tick, for one window, or as long as each says."""
 Bound = Literal["start", "end"]
+_FACTS = "sql"
 
 
 @dataclass(frozen=True)
@@ -179,10 +180,19 @@ def relation_of(stream: Stream, source: str, *, table: bool = False) -> SqlRelat
     columns = tuple(SqlColumn(name, source, name) for name in stream.schema.names)
     if table:
         return SqlRelation(stream, columns, {}, "always")
+    if _FACTS in stream.node.facts:
+        return SqlRelation(stream, columns, **stream.node.facts[_FACTS])
     known = stream.node.properties
     instant = known.points or known.duration == 1
     times = dict.fromkeys(time_columns(stream.node), 1)
     return SqlRelation(stream, columns, times, "instant" if instant else "lasting")
+
+
+def keep_facts(relation: SqlRelation) -> None:
+    """Keep what is known of the times of a result, for other texts that read its stream."""
+    relation.stream.node.facts[_FACTS] = {
+        each.name: getattr(relation, each.name) for each in fields(relation)
+        if each.name not in ("stream", "columns", "window")}
 
 
 def time_columns(node: Node) -> set[str]:

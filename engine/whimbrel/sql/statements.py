@@ -20,6 +20,7 @@ from whimbrel.sql.parse import Emit, Statement, parse
 from whimbrel.sql.positions import plain_hint
 from whimbrel.sql.query import query
 from whimbrel.sql.refusals import refusal
+from whimbrel.sql.relation import keep_facts
 from whimbrel.sql.unread_words import check_words
 from whimbrel.stream import LatencyBands, Stream
 
@@ -79,6 +80,8 @@ def _run_statement(statement: Statement, binder: Binder, results: dict[str, Any]
         if statement.emit is not None:
             raise _at_emit(statement, statement.emit, *refusal("emit of a view"))
         name, relation = _view(tree, binder)
+        if relation.window is None:
+            keep_facts(relation)
         results[name] = relation.stream
         return binder.with_view(name, relation)
     results["result"] = _result(statement, binder)
@@ -122,6 +125,8 @@ def _result(statement: Statement, binder: Binder) -> Any:
         return relation.stream.explain()
     if has_order:
         return ordered(relation, tree, binder, lambda wide: query(wide, binder))
+    if relation.window is None:
+        keep_facts(relation)
     return relation.stream
 
 

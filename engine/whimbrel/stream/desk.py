@@ -273,7 +273,7 @@ class Desk:
         A query over them reads the rows that settle after it was added.
         """
         query = self._find(name, f"desk.stream({name!r})"[:80])
-        node = Node(NamedRows(name, query.plan.schema, query=query))
+        node = Node(NamedRows(name, query.plan.schema, query=query), facts=query.plan.facts)
         vars(node)["properties"] = query.plan.properties  # what was known of its rows holds for their readers, too
         return Stream(node)
 

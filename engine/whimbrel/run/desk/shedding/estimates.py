@@ -68,6 +68,7 @@ def estimated(plan: Node, rule: Shed, where: str) -> Node:
     made = Node(Estimates(columns=_distinct((*keys, *values), where), confidence=rule.confidence), (made,))
     for node in chain[first + 1:]:
         made = Node(_with_bounds(node.op, made, where), (made,), node.calls)
+    made.facts.update(plan.facts)
     return made
 
 
