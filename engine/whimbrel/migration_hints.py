@@ -133,7 +133,7 @@ LATENCY_BANDS: Mapping[str, str] = {
     **{name: f"bands[0].{name}(...)" for name in ("lineage", "where", "select", "with_columns", "aggregate", "group_by",
                                                  "top_k", "join", "union", "to_pandas", "to_polars", "head", "plan",
                                                  "rename", "progressive", "certify")},
-    "schema": "bands[0].schema", "python": "query.python()",
+    "schema": "bands[0].schema",
     **{name: f"aggregate(x=wb.{name}(...)) before at_latencies(...)" for name in ("sum", "mean", "min", "max")},
 }
 

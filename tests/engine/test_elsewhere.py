@@ -123,6 +123,7 @@ def test_what_is_held_is_copied_as_before() -> None:
     (lambda: wb.simultaneous(some=col.x > 1), UnknownNameError, "any="),
     (lambda: wb.aggregate(deaccumulate=lambda state, x: state - x), UnknownNameError, "remove="),
     (lambda: EVENTS.at_latencies(0, 1).behind(), UnknownNameError, r"bands\[0\].lineage"),
+    (lambda: EVENTS.at_latencies(0, 1).x, UnknownNameError, r"col\.x in an expression"),
     (lambda: wb.feeds.kafka("rows", "localhost:1", time="at", arrived_as="seen"), PlanError, "arrival_column="),
     (lambda: wb.feeds.http("http://localhost:1", time="at", idle_after=5), PlanError, "idle_timeout="),
 ])

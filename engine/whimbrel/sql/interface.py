@@ -5,7 +5,7 @@ sqlglot is imported when the first text is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -85,11 +85,11 @@ sql = SqlInterface()
 """The public name ``wb.sql``."""
 
 
-def _sql_text(stream: Stream) -> str:
+def _sql_text(stream: Stream, latencies: Sequence[str]) -> str:
     _check_installed()
     from whimbrel.sql.printed_query import sql_text
 
-    return on_deep_stack(lambda: sql_text(stream))
+    return on_deep_stack(lambda: sql_text(stream, latencies))
 
 
 def _query_of_desk(text: str, streams: Mapping[str, Any], parameters: Mapping[str, Any],

@@ -29,6 +29,7 @@ from whimbrel.sql.relation import SqlRelation
 from whimbrel.sql.table_functions import is_operator, operator_word, takes_keys
 from whimbrel.sql.values import ONE_ROW
 from whimbrel.stream import Stream
+from whimbrel.stream.printed_latency import without_latency
 from whimbrel.stream.python_text import argument_name, is_read, read_by, shared_nodes
 
 _OF_PYTHON = ("detect", "process")
@@ -37,14 +38,22 @@ _OF_PYTHON = ("detect", "process")
 _WINDOWS = ("tumbling_window", "hopping_window", "session_window")
 
 
-def sql_text(stream: Stream) -> str:
-    """The text of a query.
+def sql_text(stream: Stream, latencies: Sequence[str] = ()) -> str:
+    """The text of a query, which ends with EMIT AT if it has latencies.
 
     Raises
     ------
     PlanError
         For a step that has no word in SQL.
     """
+    node, latency = without_latency(stream.node, "sql()")
+    if latency:
+        if isinstance(stream, SortedStream):
+            raise PlanError("SQL has no EMIT AT with ORDER BY or LIMIT.", where="sql()", hint="Use python().")
+        stream, latencies = Stream(node), (latency,)
+    if latencies:
+        text = _Writer(stream).text()
+        return text + ("\n" if "\n" in text else " ") + f"EMIT AT {', '.join(latencies)}"
     if not isinstance(stream, SortedStream):
         return _Writer(stream).text()
     chosen = "*" if stream.wider is None else ", ".join(name_text(name) for name in stream.schema.names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -14,6 +14,7 @@ from typing import Any, Final
 from whimbrel.errors import PlanError
 from whimbrel.expr import Col, Keys
 from whimbrel.plan import FLUENT, InputStream, MethodCall, Node, Source, used_by
+from whimbrel.stream.printed_latency import without_latency
 from whimbrel.stream.python_values import PythonValues
 
 HANDED_OVER: Final = ("keys", "known", "right_known")
@@ -39,13 +40,29 @@ class PythonText:
     arguments: Mapping[str, Any]
 
 
-def python_text(node: Node, keys: Keys) -> PythonText:
-    """The function ``query`` that builds a plan from what it reads."""
+def python_text(node: Node, keys: Keys, latencies: Sequence[str] = (),
+                split: Mapping[str, Any] = MappingProxyType({})) -> PythonText:
+    """The function ``query`` that builds a plan from what it reads.
+
+    Parameters
+    ----------
+    node : Node
+    keys : tuple of (str, Expr)
+        By which its rows are grouped at the end.
+    latencies : sequence of str
+        Those of ``at_latencies`` after the query, as users write them.
+    split : mapping of str to callable
+        The user's own split into partial and merge.
+    """
+    node, latency = without_latency(node, "python()")
     values = PythonValues(import_module("whimbrel"))
     writer = _Writer(values)
     for source in dict.fromkeys(read_by(node)):
         values.argument(source, argument_name(source))
-    body = writer.function(node, len(node.calls), keys, {}, "    ")
+    ending = f".at_latencies({latency})[0]" if latency else ""
+    if latencies:
+        ending = f".at_latencies({', '.join([*latencies, *values.named(split)])})"
+    body = writer.function(node, len(node.calls), keys, {}, "    ", ending)
     imports = sorted(line for line in values.imports if line != "col")
     head = [*imports, "import whimbrel as wb", *(["from whimbrel import col"] if "col" in values.imports else [])]
     text = "\n".join([*head, "", "", f"def query({', '.join(values.arguments)}):", *body])
@@ -88,15 +105,15 @@ class _Writer:
         self.values = values
 
     def function(self, node: Node, level: int, keys: Keys | None, names: dict[_Used, tuple[str, Keys]],
-                 indent: str) -> list[str]:
-        """The lines of a function that returns a stream, given names of what it reads."""
+                 indent: str, ending: str = "") -> list[str]:
+        """The lines of a function that returns a stream, given names of what it reads; `ending` is a last method."""
         body = _Body(self, dict(names), indent)
         shared = shared_nodes(node, level, names)
         for place in shared:
             body.assign(*place)
         parts, known = body.parts(node, level)
         result = parts if keys is None else body.grouped((parts, known), keys)
-        return [*body.lines, *body.statement("return ", result)]
+        return [*body.lines, *body.statement("return ", [*result, *filter(None, [ending])])]
 
 
 class _Body:

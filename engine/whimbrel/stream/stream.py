@@ -39,7 +39,7 @@ from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_
 from whimbrel.stream.hybrid import hybrid_source
 from whimbrel.stream.latency_bands import apart, check_split, latency_ticks, merged, on_time
 from whimbrel.stream.methods import Methods
-from whimbrel.stream.query_texts import Texts
+from whimbrel.stream.query_texts import Texts, TextsOfBands
 from whimbrel.stream.rebind import rebind
 from whimbrel.stream.temporal_columns import with_temporal_columns
 from whimbrel.stream.time_functions import FunctionsOfTime
@@ -349,7 +349,7 @@ class Stream(Methods, FunctionsOfTime, Actions, Texts):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LatencyBands(BandSequence[Stream]):
+class LatencyBands(BandSequence[Stream], TextsOfBands):
     """The results of one query at several reorder latencies.
 
     The results are a sequence of streams, the earliest first.
@@ -397,7 +397,8 @@ class LatencyBands(BandSequence[Stream]):
     merge: Query | None = None
 
     if not TYPE_CHECKING:
-        __getattr__ = absent("A query at several latencies", LATENCY_BANDS, called="bands")
+        __getattr__ = absent("A query at several latencies", LATENCY_BANDS, called="bands",
+                             columns=lambda bands: bands.streams[0].node.schema)
 
     @cached_property
     def revisions(self) -> tuple[Stream, ...]:

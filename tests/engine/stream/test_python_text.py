@@ -24,6 +24,8 @@ LOG = wb.from_arrow({"at": [1, 4, 12], "k": ["a", "b", "a"], "x": [10, 20, 30], 
                     time="at", name="log")
 TICKS = wb.from_arrow(pa.table({"ts": pa.array([1, 5, 61], pa.timestamp("s")), "k": ["a", "b", "a"],
                                 "price": [1.0, 2.0, 3.0]}), time="ts", name="ticks")
+MILLISECONDS = wb.from_arrow(pa.table({"ts": pa.array([1000, 5000, 61_500], pa.timestamp("ms")),
+                                       "k": ["a", "b", "a"], "price": [1.0, 2.0, 3.0]}), time="ts", name="finer")
 SIGNAL = wb.from_arrow({"at": range(8), "x": [1.0, 5, 2, 2, 4, 9, 1, 3]}, time="at", name="signal").drop("at").assume(
     periodic=1)
 WINDOWS = LOG.where(col.x > 1).tumbling_window(10)
@@ -141,16 +143,71 @@ def test_long_arguments_stand_on_lines_of_their_own() -> None:
     assert "        column_7=col.x + 7,\n" in text
 
 
-def test_results_at_latencies_have_the_text_of_the_query() -> None:
-    query = LOG.tumbling_window(5).aggregate(n=wb.count())
-    bands = query.at_latencies(0, 5)
-    assert bands[1].python() == query.python()
-    assert repr(built_again(bands[1])) == repr(bands[1])
+AT_LATENCIES: dict[str, Callable[[], wb.Stream]] = {
+    "an aggregate": lambda: LOG.tumbling_window(5).aggregate(n=wb.count()).at_latencies(0, 5)[1],
+    "a source alone": lambda: LOG.at_latencies(0, 5)[1],
+    "steps after it": lambda: LOG.tumbling_window(5).group_by("k").aggregate(n=wb.count()).at_latencies(0, 5)[0].where(
+        col.n > 1),
+    "durations": lambda: TICKS.select("price").at_latencies(0, "90s")[1],
+    "no latency": lambda: TICKS.select("price").at_latencies(0, "90s")[0],
+    "two sources in two units": lambda: TICKS.join(
+        MILLISECONDS, on="k").at_latencies("1s", "90s")[1],
+    "one source twice": lambda: LOG.union(LOG.where(col.x > 10)).at_latencies(0, 5)[1],
+    "keys at its end": lambda: LOG.group_by("k").at_latencies(0, 5)[1],
+}
+
+
+@pytest.mark.parametrize("name", AT_LATENCIES)
+def test_the_text_of_one_latency_names_it(name: str) -> None:
+    stream = AT_LATENCIES[name]()
+    assert repr(again := built_again(stream)) == repr(stream)
+    assert again.collect().equals(stream.collect())
+    assert ".at_latencies(" in stream.python()
+    if not stream.keys:
+        streams: Any = {each.name: wb.Stream(Node(each)) for each in stream.sources}
+        bands: Any = wb.sql(stream.sql(), **streams)
+        assert [each.explain() for each in bands] == [stream.explain()]
+
+
+def test_the_text_of_all_latencies_names_them() -> None:
+    bands = LOG.tumbling_window(5).aggregate(n=wb.count()).at_latencies(0, 5)
+    assert bands.python().endswith("return log.tumbling_window(5).aggregate(n=wb.count()).at_latencies(0, 5)")
+    assert wb.sql(bands.sql(), log=LOG).explain() == bands.explain()
+    assert TICKS.select("price").at_latencies(0, "90s").sql() == "SELECT price FROM ticks EMIT AT '0', '90s'"
+    assert SPLIT.python().endswith("    return log.at_latencies(0, 5, partial=in_windows, merge=in_windows)")
+
+
+def in_windows(rows: wb.Stream) -> wb.Stream:
+    return rows.tumbling_window(5)
+
+
+BANDS = LOG.at_latencies(0, 5)
+SPLIT = LOG.at_latencies(0, 5, partial=in_windows, merge=in_windows)
+NO_LATENCIES: list[tuple[Callable[[], str], str, str, str]] = [
+    (BANDS.revisions[0].python,
+     "The changelog of several latencies has no text of its own.",
+     "python()", "Print all latencies together: bands.python()."),
+    (SPLIT[1].python,
+     "The split by partial= and merge= of several latencies has no text of its own.",
+     "python()", "Print all latencies together: bands.python()."),
+    (BANDS[0].union(BANDS[1]).python,
+     "The query reads its sources at different latencies.",
+     "python()", "Print each of its parts before they are combined."),
+    (TICKS.at_latencies(0, 5)[1].union(MILLISECONDS).sql,
+     "The query reads its sources at different latencies.",
+     "sql()", "Print each of its parts before they are combined."),
+    (SPLIT.sql,
+     "SQL has no word for partial= and merge=.", "sql()", "Use python()."),
+    (lambda: wb.sql("SELECT x FROM log ORDER BY x", log=BANDS[1]).sql(),
+     "SQL has no EMIT AT with ORDER BY or LIMIT.", "sql()", "Use python()."),
+]
+
+
+@pytest.mark.parametrize(("make", "what", "where", "hint"), NO_LATENCIES)
+def test_latencies_without_a_text(make: Callable[[], str], what: str, where: str, hint: str) -> None:
     with pytest.raises(wb.WhimbrelError) as error:
-        bands.revisions[0].python()
-    assert str(error.value) == (
-        "This step was not made by a method of a stream: changelog(band='0', keys=[]).\n"
-        "  where: python()\n  hint:  Print the query before at_latencies().")
+        make()
+    assert str(error.value) == f"{what}\n  where: {where}\n  hint:  {hint}"
 
 
 def test_plans_are_sent_without_the_arguments_of_calls() -> None:
