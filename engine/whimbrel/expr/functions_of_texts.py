@@ -16,8 +16,8 @@ from pyarrow import types as t
 from whimbrel.errors import ExpressionError
 from whimbrel.expr.function_entry import Function, Types, held, numbers_of
 from whimbrel.expr.functions_of_times import check_directives
+from whimbrel.expr.real_times import are_real, doubtful_times, read_time
 from whimbrel.expr.text_parsers import read_integers, read_times
-from whimbrel.expr.time_texts import time_texts
 
 _INT, _TEXT = pa.int64(), pa.string()
 _INTEGER: Final = r"^[+-]?[0-9]+$"
@@ -115,7 +115,7 @@ def _read_by_arrow(texts: Any, form: str, unit: str) -> Any:
                                             pa.scalar("", texts.type))
         form = form.replace(".%f", "")
     found = pc.strptime(texts, format=form, unit=unit, error_is_null=True)
-    found = _without_overflow(texts, pc.if_else(pc.equal(pc.year(found), 0), pa.scalar(None, found.type), found), form)
+    found = _only_real(texts, pc.if_else(pc.equal(pc.year(found), 0), pa.scalar(None, found.type), found), form)
     if "%z" in re.findall("%.", form):
         found = _with_long_offsets(texts, found, form)
     if digits is None:
@@ -134,42 +134,20 @@ def _with_long_offsets(texts: Any, found: Any, form: str) -> Any:
     return pc.replace_with_mask(found, left, pc.cast(whole, found.type, safe=False))
 
 
-def _without_overflow(texts: Any, found: Any, form: str) -> Any:
-    """Null for days that a month does not have: the C library counts on in the next month."""
-    doubtful = pc.less_equal(pc.day(found), 3)
-    if re.search("%[ST]", form):  # a leap second is the first one of the next minute
-        doubtful = pc.or_(doubtful, pc.equal(pc.second(found), 0))
-    doubtful = pc.fill_null(doubtful, pa.scalar(value=False))
+def _only_real(texts: Any, found: Any, form: str) -> Any:
+    """Times, and null for texts that only the C library takes."""
+    doubtful = doubtful_times(found, form)
     few = texts.filter(doubtful)
-    if not len(few):
+    if not len(few) or (right := are_real(few, found.filter(doubtful), form)).all():
         return found
-    whole = found.filter(doubtful).cast(pa.timestamp("s", found.type.tz), safe=False)
-    alike = np.asarray(pc.equal(time_texts(whole, form), few.cast(_TEXT)))
-    if alike.all():
-        return found
-    right = [same or _read_time(text, form) is not None
-             for same, text in zip(alike.tolist(), few.to_pylist(), strict=True)]
-    kept = pc.replace_with_mask(pc.invert(doubtful), doubtful, pa.array(right, pa.bool_()))
+    kept = pc.replace_with_mask(pc.invert(doubtful), doubtful, pa.array(right))
     return pc.if_else(kept, found, pa.scalar(None, found.type))
-
-
-_LONG_FORMS: Final = {"%D": "%m/%d/%y", "%F": "%Y-%m-%d", "%R": "%H:%M", "%T": "%H:%M:%S", "%e": "%d", "%h": "%b"}
-
-
-def _read_time(text: str, form: str) -> datetime | None:
-    """The time of a text as the standard library reads it; None where it reads none."""
-    for short, long in _LONG_FORMS.items():
-        form = form.replace(short, long)
-    try:
-        return datetime.strptime(text.strip(), form)  # noqa: DTZ007 - its type has the zone
-    except ValueError:
-        return None
 
 
 def _moment(text: str, form: str) -> datetime | None:
     """The time of a text in UTC; Arrow leaves out fractions of offsets."""
     try:
-        return None if (found := _read_time(text, form)) is None else found.astimezone(UTC)
+        return None if (found := read_time(text, form)) is None else found.astimezone(UTC)
     except OverflowError:
         return None
 

@@ -30,7 +30,7 @@ class TextMethods:
         """The time of the text by a format of Python.
 
         It is null for another text. With ``%z`` it is a time in UTC, and otherwise it has no zone. ``%f`` follows a
-        point and has up to 9 digits.
+        point and has up to 9 digits. The year of ``%Y`` has four digits.
 
         Parameters
         ----------

@@ -317,6 +317,18 @@ def test_times_in_another_format_and_zone(tmp_path: Path) -> None:
     assert [letter["line"] for letter in wb.dead_letters(found).collect().to_pylist()] == [4, 7]
 
 
+def test_days_that_a_month_lacks_and_short_years_are_malformed(tmp_path: Path) -> None:
+    wrong = ["05.02.24", "03.02.24", "30.02.2024", "31.04.2024", "6.5. 956", "2024-02-30"]
+    right = ["05.02.0024", "7.5.2024", "2024-05-08", "01.06.2024"]
+    file = written(tmp_path / "a.csv", "".join(f"{each}\n" for each in ["at", *wrong, *right]))
+    log = wb.read_csv(file, time="at", time_format="%d.%m.%Y")
+    assert [str(at)[:10] for at in log.collect()["at"].to_pylist()] == [
+        "0024-02-05", "2024-05-07", "2024-05-08", "2024-06-01"]
+    letters = wb.dead_letters(log).collect().to_pylist()
+    assert [each["message"].decode() for each in letters] == wrong
+    assert {each["reason"] for each in letters} == {"'at' must be timestamp[us]"}
+
+
 def test_times_of_a_zone_are_inferred_and_options_are_checked(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", "at,x\n05/01/24 10:00,1\n05/02/24 00:00,2\n")
     log = wb.read_csv(file, time="at", time_format="%m/%d/%y %H:%M", timezone="America/New_York")

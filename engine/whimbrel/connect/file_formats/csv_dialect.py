@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyarrow import csv
 from whimbrel.connect.feeds.formats.malformed import UnreadableError, misfit
 from whimbrel.connect.feeds.formats.text_values import times_of_texts
 from whimbrel.connect.file_formats.text_times import ISO_TIMES, TextTimes
+from whimbrel.expr.real_times import are_real, doubtful_times
 
 _CHUNK_BYTES = 1 << 20
 _MISFIT = re.compile(r"In CSV column #(\d+):.*? CSV conversion error to (.+?):")
@@ -81,9 +83,24 @@ class CsvDialect:
                 if (found := _OTHER_NUMBER.search(str(error))) is not None:
                     raise UnreadableError(wrong_number(int(found[2]), int(found[1]))) from error
                 raise
+            for name in {} if self.times.format is None else {*written} - padded:
+                self._check_times(rows.column(name).combine_chunks(), name, text, names, skip, together=together)
             return pa.table({name: self.times.in_zone(
                 self._times(rows.column(name), name, written[name]) if name in padded
                 else _without_empty(rows.column(name))) for name in rows.column_names})
+
+    def _check_times(self, found: pa.Array, name: str, text: bytes, names: Sequence[str],
+                     skip: list[csv.InvalidRow] | None, *, together: bool) -> None:
+        """Refuse times that only the C library reads by the format, such as of February 30."""
+        form = self.times.format
+        if form is None or not pa.types.is_timestamp(found.type) or not pc.any(
+                doubtful := doubtful_times(found, form)).as_py():
+            return
+        rows = self._read(text, names, {name: pa.string()}, skip, together=together, only=[name])
+        few = rows.column(0).combine_chunks().filter(doubtful)
+        wrong = ~are_real(few, found.filter(doubtful), form)
+        if not all(map(_is_iso, few.filter(pa.array(wrong)).to_pylist())):
+            raise UnreadableError(f"{name!r} must be {found.type}")
 
     def _times(self, texts: pa.ChunkedArray, name: str, type_: pa.DataType) -> pa.ChunkedArray:
         """Times whose fractions of seconds end with zeros beyond the unit."""
@@ -93,7 +110,8 @@ class CsvDialect:
             raise UnreadableError(misfit(name, str(type_), error)) from error
 
     def _read(self, text: bytes, names: Sequence[str], types: dict[str, pa.DataType],
-              skip: list[csv.InvalidRow] | None, *, together: bool, block_bytes: int = _CHUNK_BYTES) -> pa.Table:
+              skip: list[csv.InvalidRow] | None, *, together: bool, only: Sequence[str] = (),
+              block_bytes: int = _CHUNK_BYTES) -> pa.Table:
         def skipped(row: csv.InvalidRow) -> str:
             assert skip is not None
             skip.append(row)
@@ -111,16 +129,26 @@ class CsvDialect:
                                                invalid_row_handler=None if skip is None else skipped),
                 convert_options=csv.ConvertOptions(timestamp_parsers=self.times.parsers, null_values=self.null_words,
                                                    strings_can_be_null=self.nulls is not None, column_types=types,
+                                                   include_columns=list(only),
                                                    decimal_point=self.decimal))
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error) or block_bytes > len(text):
                 raise
-        return self._read(text, names, types, skip, together=together, block_bytes=len(text) + 1)  # a long row
+        # a row is longer than a block
+        return self._read(text, names, types, skip, together=together, only=only, block_bytes=len(text) + 1)
 
 
 def wrong_number(values: int, columns: int) -> str:
     """The reason why a line with this number of values is malformed."""
     return f"{values} values for {columns} columns"
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text.strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _without_empty(values: pa.ChunkedArray) -> pa.ChunkedArray:
