@@ -70,7 +70,8 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
     time : str
         The event-time column. Texts of ISO 8601 are times.
     schema : pyarrow.Schema or mapping of str to type, optional
-        Types of some or all columns, such as ``{"price": "double"}``, instead of inferred ones.
+        Types of some or all columns, such as ``{"price": "double"}``, instead of inferred ones. Also of columns in the
+        names of folders, such as ``zip=00123``.
     delimiter : str, optional
         The character between two values. Default: a tab in files whose names end with ``.tsv``, and else a comma.
     column_names : sequence of str, optional
@@ -81,7 +82,7 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
         As in :func:`whimbrel.read_parquet`.
     time_format : str, optional
         A format of ``strptime`` for times, such as ``"%d.%m.%Y %H:%M:%S"``, besides ISO 8601. It has no fractions of
-        seconds.
+        seconds. The year of ``%Y`` has four digits.
     timezone : str, optional
         The zone of times that name none, such as ``"Europe/Berlin"``. Times are then in this zone. A local time that
         comes twice is the later one, and one that the clock skips has the offset from before, as with
@@ -150,7 +151,8 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
     r"""Create a stream from files of JSON lines.
 
     Each line is an object. Parameters, types and dead letters as in :func:`read_csv`. A column has the type of most of
-    its first values. Names that the first lines do not have are left out, unless `schema` has them.
+    its first values. Names that the first lines do not have are left out, unless `schema` has them. A number among
+    times that are texts is a dead letter.
 
     Examples
     --------

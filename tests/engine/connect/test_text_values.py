@@ -49,6 +49,18 @@ def test_times_that_are_numbers_go_with_dates(tmp_path: Path) -> None:
     assert rows["v"].to_pylist() == [date(2024, 1, 1)]
 
 
+@pytest.mark.parametrize("types", [{}, {"at": "timestamp[us, UTC]", "until": "timestamp[us, UTC]"}])
+def test_a_number_among_times_in_texts_is_malformed(tmp_path: Path, types: dict[str, str]) -> None:
+    file, time = tmp_path / "log.jsonl", '"2024-01-01T00:00:0{}Z"'.format
+    lines = [(0, 5), (0, 6), (7, 8), (7, 9)]
+    texts = [(time(at) if at else "0", time(until) if until != 8 else "1704067208") for at, until in lines]
+    file.write_text("".join(f'{{"at":{at},"until":{until}}}\n' for at, until in [(time(1), time(2)), *texts]))
+    log = wb.read_json(file, time="at", schema=types)
+    assert [at.second for at in log.collect()["until"].to_pylist()] == [2, 9]
+    reasons = [f"'{name}' must be timestamp[us, tz=UTC]" for name in ("at", "at", "until")]
+    assert wb.dead_letters(log).collect()["reason"].to_pylist() == reasons
+
+
 @pytest.mark.parametrize(("name", "type_", "hint"), [
     ("log.csv", pa.float16(), '"float"'), ("log.csv", pa.string_view(), '"string"'),
     ("log.csv", pa.decimal256(50, 2), "decimal128"), ("log.csv", pa.list_(pa.int64()), '"string"'),

@@ -44,8 +44,9 @@ class JsonFiles(FileFormat):
     has_open_columns = True
 
     def __init__(self, given: pa.Schema, encoding: str = UTF_8) -> None:
-        self._given, self._encoding = given, encoding
+        self.given, self._encoding = given, encoding
         self._names: dict[DataFile, frozenset[str]] = {}
+        self._texts: dict[DataFile, frozenset[str]] = {}
 
     def time_hint(self, name: str) -> str:
         return (f'Use schema={{"{name}": "timestamp[us]"}} if it has texts in ISO 8601. '
@@ -60,12 +61,13 @@ class JsonFiles(FileFormat):
                               "Write an object a line, for example with: jq -c '.[]' FILE.")
         if not rows:
             raise UnreadableError("it has no JSON object that is a line")
-        given = {field.name: field.type for field in self._given}
+        given = {field.name: field.type for field in self.given}
         names = {name: None for row in rows for name in row}
         columns = {name: _of_one_kind([row.get(name) for row in rows]) for name in names if name not in given}
         types = _inferred(columns) if columns else {}
         found = {name: _type(name, values, types[name], is_time=name in times) for name, values in columns.items()}
         self._names[file] = frozenset(names)
+        self._texts[file] = frozenset(name for name in names if _are_texts([row.get(name) for row in rows]))
         return pa.schema([(name, given.get(name, found.get(name))) for name in names | given])
 
     def batches(self, file: DataFile, fields: pa.Schema, timeline: Timeline,
@@ -75,7 +77,8 @@ class JsonFiles(FileFormat):
                          file.name, name)
 
         whole = self._names.get(file, frozenset()) <= {*fields.names}
-        format_ = Json(strict_zones=True, on_unknown=left_out if whole else None)
+        format_ = Json(strict_zones=True, on_unknown=left_out if whole else None,
+                       texts=self._texts.get(file, ()))
         for number, text in text_blocks(file, report, encoding=self._encoding):
             lines = [(number + at, line) for at, line in lines_of(text)]
             yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
@@ -99,6 +102,16 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    """Whether values are most frequently texts.
+
+    >>> _are_texts(["2024-01-01", 0, None]), _are_texts([0, 1, "2024-01-01"]), _are_texts([None])
+    (True, False, False)
+    """
+    kinds = Counter(isinstance(value, str) for value in values if value is not None)
+    return bool(kinds) and kinds.most_common(1)[0][0]
 
 
 def _is_deep(value: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from json import loads
 from typing import Any
 
@@ -26,8 +26,8 @@ _NOT_UTF8 = re.compile(r"In column (\d+): .*UTF8")
 class Json(Format):
     """Reads objects with Arrow's parser; names that the schema does not have are left out, missing ones are null.
 
-    A number where the schema has a timestamp counts the timestamp's unit since 1970. A text where it has one is a time
-    in ISO 8601, and one without a zone is in UTC.
+    A number where the schema has a timestamp counts the timestamp's unit since 1970, unless the type was inferred from
+    texts: then it is malformed. A text where it has one is a time in ISO 8601, and one without a zone is in UTC.
 
     Parameters
     ----------
@@ -35,6 +35,8 @@ class Json(Format):
         Whether a time must have a zone exactly if its column has one.
     on_unknown : callable, optional
         It is called with the first name that the schema does not have.
+    texts : collection of str
+        Columns of times whose values are texts, and numbers malformed.
 
     Examples
     --------
@@ -44,12 +46,15 @@ class Json(Format):
     {'at': datetime.datetime(1970, 1, 1, 0, 0, 2), 'x': None}
     """
 
-    def __init__(self, *, strict_zones: bool = False, on_unknown: Callable[[str], None] | None = None) -> None:
-        self._strict_zones, self._on_unknown = strict_zones, on_unknown
+    def __init__(self, *, strict_zones: bool = False, on_unknown: Callable[[str], None] | None = None,
+                 texts: Collection[str] = ()) -> None:
+        self._strict_zones, self._on_unknown, self._texts = strict_zones, on_unknown, frozenset(texts)
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         _check_are_objects(sample)
-        return pa.schema([field.with_type(_with_times(field, sample)) for field in _read(sample, None).schema])
+        found = pa.schema([field.with_type(_with_times(field, sample)) for field in _read(sample, None).schema])
+        self._texts = frozenset(field.name for field in found if pa.types.is_temporal(field.type))
+        return found
 
     def parse(self, messages: Sequence[bytes], schema: pa.Schema) -> tuple[pa.RecordBatch, Index]:
         _check_are_objects(messages)
@@ -77,7 +82,8 @@ class Json(Format):
                 report(next(filter(None, (_unknown(_loaded(each), schema) for each in messages)), ""))
                 self._on_unknown = None
                 return self._table(messages, schema, counted, report=None)
-            numbers = {field.name for field in schema if pa.types.is_temporal(field.type)
+            numbers = {field.name for field in schema
+                       if pa.types.is_temporal(field.type) and field.name not in self._texts
                        and f"Column(/{field.name}) changed from string to number" in str(error)}
             if not numbers - counted:
                 raise
