@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -93,3 +95,18 @@ def test_a_pattern_of_parquet_files_has_the_columns_of_folders(tmp_path: Path) -
     assert rows(written(tmp_path, "day=1", "day=2") / "day=*" / "*.parquet", "day") == [1, 1, 2, 2]
     with pytest.raises(SourceError, match=r"has columns in the names of its folders \(day=1\)"):
         wb.read_parquet([tmp_path / "day=*"], time="t")
+
+
+@pytest.mark.parametrize(("read", "text"), [(wb.read_csv, "t,zip2\n{},1\n"), (wb.read_json, '{{"t":{},"zip2":1}}\n')],
+                         ids=["csv", "json"])
+def test_a_schema_may_type_columns_of_folders(tmp_path: Path, read: Any, text: str) -> None:
+    for number, each in enumerate(("00123", "1234", "__HIVE_DEFAULT_PARTITION__")):
+        (tmp_path / f"zip={each}").mkdir()
+        (tmp_path / f"zip={each}" / f"a{'.csv' if read is wb.read_csv else '.jsonl'}").write_text(text.format(number))
+    for type_, values in (("string", ["00123", "1234", None]), ("int32", [123, 1234, None]),
+                          ("decimal(8, 2)", [Decimal(123), Decimal(1234), None])):
+        found = read(tmp_path, time="t", schema={"zip": type_, "zip2": float}).collect()
+        assert (found["zip"].to_pylist(), found["zip2"].type) == (values, pa.float64())
+    assert read(tmp_path, time="t", schema={"zip": str}).where(col.zip == "00123").collect().num_rows == 1
+    with pytest.raises(SchemaError, match=r"schema has date32\[day\] for 'zip', but the folders have other values"):
+        read(tmp_path, time="t", schema={"zip": "date32"})

@@ -68,7 +68,7 @@ class CsvFiles(FileFormat):
 
     def __init__(self, dialect: CsvDialect, names: Sequence[str] | None, given: pa.Schema, *, by_ending: bool,
                  encoding: str = UTF_8, skip_rows: int = 0) -> None:
-        self._dialect, self._names, self._given, self._by_ending = dialect, names, given, by_ending
+        self._dialect, self._names, self.given, self._by_ending = dialect, names, given, by_ending
         self._encoding, self._skip_rows = encoding, skip_rows
 
     @property
@@ -83,7 +83,7 @@ class CsvFiles(FileFormat):
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         dialect = self._of(file)
         text = first_text(file, self._encoding)
-        has_bytes = any(map(pa.types.is_binary, self._given.types))
+        has_bytes = any(map(pa.types.is_binary, self.given.types))
         if not has_bytes:
             check_encoding(text, self._encoding)
         names, number, text = self._begun(text, dialect)
@@ -94,7 +94,7 @@ class CsvFiles(FileFormat):
                 raise EncodingError(f"it is not {self._encoding.upper()}, for the first time in line {number}",
                                     "latin-1")
         sample = _CsvSample(text, names, dialect)
-        types = {field.name: field.type for field in self._given if field.name in names}
+        types = {field.name: field.type for field in self.given if field.name in names}
         try:
             found = sample.read(types) if text else pa.table(
                 {name: pa.nulls(0, types.get(name)) for name in names})

@@ -64,6 +64,9 @@ class FileFormat(ABC):
     has_open_columns: ClassVar[bool] = False
     """Whether later rows may have columns that the first rows lack."""
 
+    given: pa.Schema = pa.schema([])
+    """Types of some columns of the files, instead of those of the first rows."""
+
     @abstractmethod
     def schema(self, file: DataFile, times: Collection[str]) -> pa.Schema:
         """Columns of a file, from its first rows; of type null if those are empty.

@@ -53,7 +53,7 @@ class FilesSource(ColumnarSource):
     time, end, arrival, reorder_latency, late, partition
         As in :class:`~whimbrel.connect.tables.columnar_source.TimedSource`.
     given : pyarrow.Schema
-        Types of some columns, instead of those of the first rows.
+        Types of some columns, instead of those of the first rows or the names of folders.
     columns : sequence of str, optional
         The columns to read; values of others are not looked at.
     name : str, optional
@@ -76,8 +76,12 @@ class FilesSource(ColumnarSource):
                  filesystem: Any = None) -> None:
         self._where, self._format, self._time = f"{call}({shown_path(path)}, time={time!r})", format_, time
         found = located_files(path, where=self._where, endings=format_.endings, filesystem=filesystem)
-        self._folders = None if found.directory is None else FolderColumns(found.directory, found.files,
-                                                                           where=self._where)
+        self._folders = None if found.directory is None else FolderColumns(
+            found.directory, found.files, where=self._where, given={field.name: field.type for field in given})
+        if self._folders is not None:
+            in_folders = {field.name for field in self._folders.fields}
+            given = pa.schema([field for field in given if field.name not in in_folders])
+            format_.given = given
         self.paths = found.files if self._folders is None else self._folders.in_order()
         self._written = {file: written_at_first(file) for file in self.paths}
         times = [each for each in (time, end, arrival) if isinstance(each, str)]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from whimbrel.batch import Column
 from whimbrel.connect.files.data_file import DataFile, RemoteFile
 from whimbrel.connect.files.natural_sort import natural, natural_path
-from whimbrel.errors import SourceError
+from whimbrel.errors import SchemaError, SourceError
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -22,7 +23,7 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 class FolderColumns:
     """Columns from the folders of files, as Hive, Spark and Arrow write them.
 
-    A column has integers or dates if all its values are such, else strings.
+    A column has integers or dates if all its values are such, else strings, unless its type is given.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ class FolderColumns:
         Files at any depth in it.
     where : str
         The user's call, for errors.
+    given : mapping of str to pyarrow.DataType, optional
+        Types of some columns.
 
     Attributes
     ----------
@@ -42,6 +45,8 @@ class FolderColumns:
     ------
     SourceError
         If the folders of some files name other columns.
+    SchemaError
+        If a value is not of the given type.
 
     Examples
     --------
@@ -50,7 +55,8 @@ class FolderColumns:
     ([pyarrow.Field<day: int64>], ['day=9', 'day=10'])
     """
 
-    def __init__(self, directory: DataFile, files: Sequence[DataFile], *, where: str) -> None:
+    def __init__(self, directory: DataFile, files: Sequence[DataFile], *, where: str,
+                 given: Mapping[str, pa.DataType] = MappingProxyType({})) -> None:
         values_of = {file: _folder_values(below(directory, file).parent.parts) for file in files}
         names = list(values_of[files[0]])
         for file, values in values_of.items():
@@ -58,7 +64,10 @@ class FolderColumns:
                 raise SourceError(f"All folders must name the same columns; those of {str(file)!r} name "
                                   f"{_listed(values)}, others {_listed(names)}.", where=where,
                                   hint="Read each set of columns with a call of its own.")
-        parsed = {name: _parsed([values[name] for values in values_of.values()]) for name in names}
+        parsed = {}
+        for name in names:
+            texts = [values[name] for values in values_of.values()]
+            parsed[name] = _typed(name, texts, given[name], where) if name in given else _parsed(texts)
         self.fields = [pa.field(name, type_) for name, (type_, _) in parsed.items()]
         self._values = {file: {name: values[number] for name, (_, values) in parsed.items()}
                         for number, file in enumerate(values_of)}
@@ -116,6 +125,15 @@ def _parsed(texts: Sequence[str | None]) -> tuple[pa.DataType, list[Any]]:
     except ValueError:
         pass
     return pa.string(), list(texts)
+
+
+def _typed(name: str, texts: Sequence[str | None], type_: pa.DataType, where: str) -> tuple[pa.DataType, list[Any]]:
+    try:
+        return type_, pa.array(texts, pa.string()).cast(type_).to_pylist()
+    except pa.ArrowException as error:
+        raise SchemaError(f"schema has {type_} for {name!r}, but the folders have other values: "
+                          f"{str(error).splitlines()[0]}", where=where,
+                          hint=f'Use schema={{"{name}": "string"}}, or leave the column out.') from None
 
 
 def _repeated(value: Any, type_: pa.DataType, rows: int) -> pa.Array:
