@@ -205,8 +205,8 @@ table_of(case=[row["case"] for row in figures], value=[row["value"] for row in f
 # ## Figure 10: throughput and memory of three results
 #
 # "Basic" runs the whole query three times, once for each latency. "Smallest only" drops later rows. "Largest only"
-# makes every result wait. Memory is the maximum that the engine buffers: rows and partial aggregates. The last table has
-# what the process grew by, with keys, free space of arrays and results.
+# makes every result wait. Memory is the maximum that the engine buffers: rows and partial aggregates. The last table
+# has what the process grew by, with keys, free space of arrays and results.
 
 # %%
 ratios("D")
