@@ -95,7 +95,7 @@ class Kernel(ABC):
 
     @property
     def buffered_bytes(self) -> int:
-        """Bytes of rows that wait to be sorted, or for rows of another stream."""
+        """Bytes of rows, partial aggregates and history that it keeps; 0 if it does not count them."""
         return 0
 
     @property

@@ -43,8 +43,13 @@ class Metrics:
     late_by : mapping of str to mapping of int to int
         Rows of each feed by lateness: up to how many ticks, in increasing round durations. For logs use
         :func:`whimbrel.lateness`.
-    buffered_rows, buffered_bytes : int
-        Rows buffered by all operators, and bytes of the rows that wait to be sorted.
+    buffered_rows : int
+        Rows buffered by all operators. An aggregate of windows counts one for each open window and group.
+    buffered_bytes : int
+        Bytes of rows that wait to be sorted or for the other input of a union, and of the history that functions of
+        time and signals keep. Partial aggregates that wait to be sorted count, too, and the open windows of an
+        aggregate that serves several latencies. Open windows of one latency do not count. Rows that joins, patterns,
+        sessions and ``top_k`` keep do not count either, nor do settled result rows.
     sorted_runs : int
         Sorted runs that wait to be merged; they grow with disorder.
     buffered : mapping of str to int

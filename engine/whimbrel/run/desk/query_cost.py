@@ -33,7 +33,8 @@ class QueryCost:
         Its part of the time of shared steps; the other seconds are of steps that only it uses. None once it has failed
         or was stopped.
     buffered_rows, buffered_bytes : int
-        Rows that its steps buffer, and bytes of these and of its result. A shared step counts for each query.
+        Rows that its steps buffer, and bytes as in ``run.metrics``, with those of its result. A shared step counts
+        for each query.
     steps, shared_steps : int
         Steps of its plan, also those after a shared aggregate, and those of them that other queries use, too.
     since : dict of str to int
