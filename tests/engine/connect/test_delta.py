@@ -194,8 +194,27 @@ def test_a_table_of_a_bucket_is_written_and_read_without_showing_its_key(tmp_pat
         assert log.select("x").collect()["x"].to_pylist() == [3, 4]
         assert "sEcReT" not in repr(log.node.op.paths) + str(log.explain()) + str(log.node.op.stamp())
         assert not any(b"sEcReT" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        removed = DeltaTable("s3://lake/t", storage_options=options)
+        removed.delete()
+        removed.vacuum(0, dry_run=False, enforce_retention_duration=False)
+        with pytest.raises(SourceError, match=GONE):
+            log.select("x").collect()
         with pytest.raises(SourceError, match="There is no Delta table in 's3://lake/none'"):
             wb.read_delta("s3://lake/none", time="at", storage_options=options)
+
+
+GONE = r"parquet' of '.*t' was removed: the table was vacuumed or changed after this read was planned"
+
+
+def test_a_read_that_was_planned_before_a_vacuum_says_so(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "t", pa.table({"at": [1], "x": [2]}))
+    log = wb.read_delta(tmp_path / "t", time="at")
+    table = DeltaTable(tmp_path / "t")
+    table.delete()
+    table.vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(SourceError, match=GONE) as gone:
+        log.collect()
+    assert gone.value.hint.startswith("Use read_delta again")
 
 
 KEYS = {"i": pa.int32(), "s": pa.string(), "d": pa.date32(), "b": pa.bool_(), "t": pa.timestamp("us", "UTC"),

@@ -143,7 +143,10 @@ def test_a_snapshot_that_expired_or_lost_files_is_named(tmp_path: Path, table: A
     table.maintenance.expire_snapshots().by_id(first.snapshot_id).commit()
     with pytest.raises(SourceError, match=rf"Snapshot {first.snapshot_id} of .* does not exist, or expired"):
         wb.read_iceberg(table, time="at", snapshot_id=first.snapshot_id)
+    log = wb.read_iceberg(table, time="at")
     next((tmp_path / "lake").rglob("day=2024-01-02/*.parquet")).unlink()
+    with pytest.raises(SourceError, match=r"of 'sales\.t' was removed: the table was vacuumed or changed"):
+        log.collect()
     with pytest.raises(SourceError, match=r"Snapshot \d+ of .* needs files that were removed, such as '0"):
         wb.read_iceberg(table, time="at")
     for file in (tmp_path / "lake").rglob("*.avro"):

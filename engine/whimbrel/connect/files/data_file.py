@@ -109,6 +109,18 @@ def written(file: DataFile) -> tuple[int, int] | None:
     return status.st_size, status.st_mtime_ns
 
 
+def is_removed(file: DataFile, error: Exception) -> bool:
+    """Whether a file could not be read because it does not exist."""
+    if isinstance(error, FileNotFoundError) or not isinstance(file, RemoteFile):
+        return isinstance(error, FileNotFoundError)
+    from pyarrow import fs
+
+    try:
+        return bool(file.system.get_file_info(file.key).type == fs.FileType.NotFound)
+    except OSError:
+        return False
+
+
 def written_at_first(file: DataFile) -> tuple[int, int] | None:
     """The same, of a remote file as its listing said."""
     return file.status if isinstance(file, RemoteFile) else written(file)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from whimbrel.batch import Column
 from whimbrel.connect.files.broken_files import broken_file
-from whimbrel.connect.files.data_file import DataFile, RemoteFile, written, written_at_first
+from whimbrel.connect.files.data_file import DataFile, RemoteFile, is_removed, written, written_at_first
 from whimbrel.connect.files.hive_partitions import FolderColumns
 from whimbrel.connect.files.paths import shown_apart
 from whimbrel.connect.files.read_ahead import read_ahead
@@ -58,6 +58,8 @@ class ParquetFiles:
         Columns that the folders of these files name.
     wanted : sequence of str or None
         Columns that no file may lack; a pandas index without a name is kept only if it is one of them.
+    table : str, optional
+        The table whose metadata names these files, without secrets.
 
     Attributes
     ----------
@@ -78,8 +80,9 @@ class ParquetFiles:
     """
 
     def __init__(self, files: Sequence[DataFile], *, where: str, folders: FolderColumns | None = None,
-                 wanted: Sequence[str | None] = ()) -> None:
+                 wanted: Sequence[str | None] = (), table: str | None = None) -> None:
         self.paths = files
+        self._table = table
         self._where = where
         self._folders = folders
         self._written = {file: written_at_first(file) for file in files}
@@ -285,6 +288,10 @@ class ParquetFiles:
                               hint="Use read_parquet again, and write new data to new files.")
 
     def _broken(self, file: DataFile, error: Exception) -> SourceError:
+        if self._table is not None and is_removed(file, error):
+            return SourceError(f"{file.name!r} of {self._table!r} was removed: the table was vacuumed or changed after "
+                               "this read was planned.", where=self._where,
+                               hint=f"Use {self._where.partition('(')[0]} again, or keep removed files for longer.")
         return broken_file(file, error, title="Parquet", where=self._where)
 
     def _with_folders(self, fields: pa.Schema) -> pa.Schema:

@@ -73,7 +73,7 @@ class DeltaSource(ParquetSource):
         schema, partitioned = pa.schema(table.schema().to_arrow()), table.metadata().partition_columns
         constants = PartitionValues([schema.field(each) for each in partitioned], files)
         self._files = ParquetFiles(list(files), where=where, folders=constants,
-                                   wanted=(time, end, arrival, by_of(partition)))
+                                   wanted=(time, end, arrival, by_of(partition)), table=shown)
         lacking = [field for field in schema if field.name not in self._files.schema.names]
         constants.add_nulls(lacking)
         self._files.schema = pa.schema([*self._files.schema, *lacking]) if files else schema

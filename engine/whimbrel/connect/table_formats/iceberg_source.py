@@ -78,7 +78,8 @@ class IcebergSource(ParquetSource):
         self.snapshot_id: int | None = None if snapshot is None else snapshot.snapshot_id
         columns = arrow_schema(schema)
         constants = PartitionValues([], {file: {} for file in files})
-        self._files = ParquetFiles(files, where=where, folders=constants, wanted=(time, end, arrival, by_of(partition)))
+        self._files = ParquetFiles(files, where=where, folders=constants, wanted=(time, end, arrival, by_of(partition)),
+                                   table=shown)
         check_ids(self._files.stored_schemas, schema, shown, where)
         constants.add_nulls([field for field in columns if field.name not in self._files.schema.names])
         held = pa.schema([*self._files.schema, *constants.fields])
