@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import threading
@@ -16,7 +17,7 @@ from tests.engine.connect.feeds.listen import PATIENCE_S, reading, rows, until
 from tests.engine.connect.packets.generated import Drawn, as_pcap, as_pcapng, frames
 from whimbrel import col
 from whimbrel.connect.feeds import FeedReader
-from whimbrel.connect.packets import packet_feed
+from whimbrel.connect.packets import followed_captures
 from whimbrel.errors import PlanError, SourceError
 
 QUICK: Any = {"columns": ["length", "src_ip"], "retry_backoff_s": (0.01, 0.05)}
@@ -24,7 +25,7 @@ QUICK: Any = {"columns": ["length", "src_ip"], "retry_backoff_s": (0.01, 0.05)}
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packet_feed, "_QUIET_S", 0.1)
+    monkeypatch.setattr(followed_captures, "_QUIET_S", 0.1)
 
 
 @pytest.fixture
@@ -81,14 +82,82 @@ def test_files_follow_each_other_in_natural_order(tmp_path: Path, drawn: list[Dr
         until(lambda: found.state.lost)
 
 
-def test_a_truncated_file_counts_as_lost(tmp_path: Path, drawn: list[Drawn]) -> None:
+@pytest.mark.parametrize("count", [10, 30])
+def test_an_overwritten_file_counts_as_lost(tmp_path: Path, drawn: list[Drawn], count: int) -> None:
     log = tmp_path / "log.pcap"
-    log.write_bytes(as_pcap(drawn[:30]))
+    log.write_bytes(as_pcap(drawn[:20]))
     with reading(wb.feeds.pcap(log, **QUICK)) as found:
-        assert times(found, 30) == at(drawn[:30])
-        log.write_bytes(as_pcap(drawn[30:]))
-        assert times(found, 10) == at(drawn[30:])
+        assert times(found, 20) == at(drawn[:20])
+        log.write_bytes(as_pcap(drawn[-count:]))
+        assert times(found, count) == at(drawn[-count:])
         assert found.state.lost
+
+
+def rewritten(log: Path, packets: list[Drawn], how: str) -> None:
+    """Begin a capture again, as tools that rotate files do."""
+    if how in ("renamed", "compressed"):
+        log.rename(log.with_name(f"{log.name}.1"))
+    if how == "compressed":
+        (log.parent / f"{log.name}.1.gz").write_bytes(gzip.compress((log.parent / f"{log.name}.1").read_bytes()))
+        (log.parent / f"{log.name}.1").unlink()
+    if how == "replaced":
+        log.unlink()
+    log.write_bytes(as_pcap(packets))
+
+
+@pytest.mark.parametrize(("how", "pattern"), [
+    ("renamed", "log.pcap"), ("compressed", "log.pcap"), ("replaced", "log.pcap"), ("renamed", "log.pcap*")])
+def test_a_capture_that_is_begun_again_is_read_from_its_beginning(tmp_path: Path, drawn: list[Drawn], how: str,
+                                                                  pattern: str) -> None:
+    log = tmp_path / "log.pcap"
+    log.write_bytes(as_pcap(drawn[:10]))
+    feed = wb.feeds.pcap(tmp_path / pattern, **QUICK)
+    with reading(feed) as found:
+        assert times(found, 10) == at(drawn[:10])
+        rewritten(log, drawn[10:30], how)
+        assert times(found, 20) == at(drawn[10:30])
+        assert not found.state.lost
+
+
+def test_files_that_are_overwritten_in_turn_are_read_again(tmp_path: Path, drawn: list[Drawn]) -> None:
+    first, second = tmp_path / "log0.pcap", tmp_path / "log1.pcap"
+    first.write_bytes(as_pcap(drawn[:10]))
+    second.write_bytes(as_pcap(drawn[10:20]))
+    feed = wb.feeds.pcap(tmp_path / "log*.pcap", **QUICK)
+    with reading(feed) as found:
+        assert times(found, 20) == at(drawn[:20])
+        first.write_bytes(as_pcap(drawn[20:25]))
+        assert times(found, 5) == at(drawn[20:25])
+        offset = json.loads(json.dumps(found.offset))
+        assert not found.state.lost
+    second.write_bytes(as_pcap(drawn[25:35]))
+    with reading(feed, offset) as found:
+        assert times(found, 10) == at(drawn[25:35])
+        first.write_bytes(as_pcap(drawn[35:]))
+        assert times(found, 5) == at(drawn[35:])
+        assert not found.state.lost
+
+
+@pytest.mark.parametrize(("how", "begins", "is_lost"), [
+    ("renamed", 10, False), ("compressed", 10, False), ("overwritten", 15, True), ("replaced", 15, True),
+    ("of a version before", 10, False)])
+def test_a_feed_resumes_in_the_file_that_it_read(tmp_path: Path, drawn: list[Drawn], how: str, begins: int,
+                                                 is_lost: bool) -> None:
+    log = tmp_path / "log.pcap"
+    log.write_bytes(as_pcap(drawn[:10]))
+    feed = wb.feeds.pcap(log, **QUICK)
+    with reading(feed) as found:
+        assert times(found, 10) == at(drawn[:10])
+        offset = json.loads(json.dumps(found.offset))
+    log.write_bytes(as_pcap(drawn[:15]))
+    if how == "of a version before":
+        offset = {"file": offset["file"], "packets": offset["packets"]}
+        log.write_bytes(as_pcap(drawn))
+    else:
+        rewritten(log, drawn[15:], how)
+    with reading(feed, offset) as found:
+        assert times(found, 40 - begins) == at(drawn[begins:])
+        assert bool(found.state.lost) == is_lost
 
 
 def test_a_pipe_ends_with_its_writer_and_runs_as_a_query(tmp_path: Path, drawn: list[Drawn]) -> None:
