@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from whimbrel.batch import Batch, Schema, frozen
-from whimbrel.expr import Expr, parts_of, predicate
+from whimbrel.expr import predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
-from whimbrel.run.desk.sharing.value_classes import Classes, ColumnClasses, classes_of, rows_of_bytes
+from whimbrel.run.desk.sharing.value_classes import Classes, ColumnClasses, Condition, classes_of, rows_of_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -29,8 +29,8 @@ class ConditionPatterns:
 
     Parameters
     ----------
-    conditions : sequence of Expr or None
-        None is met by all rows. Evaluating them must not fail.
+    conditions : sequence of Condition
+        Evaluating them must not fail.
     schema : Schema
 
     Notes
@@ -39,9 +39,8 @@ class ConditionPatterns:
     Gigascope (SIGMOD 2003).
     """
 
-    def __init__(self, conditions: Sequence[Expr | None], schema: Schema) -> None:
-        parts = [[] if condition is None else [*parts_of(condition)] for condition in conditions]
-        found = classes_of(parts, schema)
+    def __init__(self, conditions: Sequence[Condition], schema: Schema) -> None:
+        found = classes_of(conditions, schema)
         self._direct: list[tuple[Classes, int, int]] = []
         self._rest: list[tuple[Classes, IntegerKeys]] = []
         codes = 1
@@ -55,7 +54,7 @@ class ConditionPatterns:
         self._all = np.packbits(np.ones(len(conditions), np.bool_), bitorder="little")
         self._numbers: dict[bytes, int] = {}
         self._table = np.zeros((16, len(self._all)), np.uint8)
-        self._only = conditions[0] if len(conditions) == 1 else None
+        self._only = conditions[0].expr if len(conditions) == 1 else None
         alone = found[0] if len(found) == len(self._direct) == 1 else None
         self._by_number = alone.by_number if isinstance(alone, ColumnClasses) else None
         self._patterns_by_number: Array | None = None

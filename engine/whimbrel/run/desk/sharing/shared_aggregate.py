@@ -19,6 +19,7 @@ from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Operator, Properties, structure
 from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
 from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, distinct_keys, joined, tables_of
+from whimbrel.run.desk.sharing.value_classes import Condition
 
 _NONE_JOINED: tuple[tuple[int, int], Sequence[GroupsPart]] = (0, 0), ()
 
@@ -69,7 +70,7 @@ class Member:
     Parameters
     ----------
     keys : tuple of Expr
-    condition : Expr or None
+    condition : Condition
     begin : int or None
         The first time of rows that it reads.
     condition_key, key_keys : Hashable, tuple of Hashable
@@ -79,22 +80,22 @@ class Member:
     """
 
     keys: tuple[Expr, ...]
-    condition: Expr | None
+    condition: Condition
     begin: int | None
     condition_key: Hashable
     key_keys: tuple[Hashable, ...]
     parameters: tuple[ParameterValues, ...] = ()
-    _newest: dict[tuple[Any, ...], tuple[Hashable, Expr | None]] = field(default_factory=dict, init=False)
+    _newest: dict[tuple[Any, ...], tuple[Hashable, Condition]] = field(default_factory=dict, init=False)
 
-    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Expr | None]:
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Condition]:
         """The condition from a start on until a parameter changes, and its key."""
-        if self.condition is None or not self.parameters:
+        if self.condition.expr is None or not self.parameters:
             return self.condition_key, self.condition
         values = tuple(each.value_at(start, rows.unit) for each in self.parameters)
         if values not in self._newest:
-            settled = condition_at(self.condition, start, rows)
+            settled = condition_at(self.condition.expr, start, rows)
             self._newest.clear()
-            self._newest[values] = structure(settled), settled
+            self._newest[values] = structure(settled), Condition.of(settled, rows)
         return self._newest[values]
 
 

@@ -20,6 +20,7 @@ from whimbrel.kernels.primitives.rows.value_classes import cells_of_numbers, num
 from whimbrel.operators import GroupAggregate
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
+from whimbrel.run.desk.sharing.value_classes import Condition
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +47,7 @@ class Asks(Protocol):
     def keys(self) -> tuple[Expr, ...]:
         """What it groups by."""
 
-    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Expr | None]:
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Condition]:
         """Which rows it reads from a start on until a parameter changes, and what is equal for equal conditions."""
 
     @property
@@ -141,7 +142,7 @@ class SharedGroups:
         self._place = {key: place for place, key in enumerate(keys)}
         self.table = KeyTable([type_of(key, rows) for key in self.keys])
         numbers: dict[Any, int] = {}
-        distinct: list[Expr | None] = []
+        distinct: list[Condition] = []
         self.conditions: Mapping[int, int] = {}
         found = {}
         for member in members:

@@ -264,5 +264,5 @@ def shown_part(member: Member) -> str:
     """What a query takes of a shared aggregate, for printing."""
     keys = f"group_by({', '.join(key.show() for key in member.keys)})" if member.keys else "all rows"
     begin = "" if member.begin is None else f" since({member.begin})"
-    condition = "" if member.condition is None else f" where {member.condition.show()}"
+    condition = "" if member.condition.expr is None else f" where {member.condition.expr.show()}"
     return f"part of it: {keys}{condition}{begin}"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from whimbrel.batch import Batch, Column, Field, Schema, frozen
-from whimbrel.expr import Binary, Call, Col, Expr, Lit, columns_of, predicate
+from whimbrel.expr import Binary, Call, Col, Expr, Lit, columns_of, parts_of, predicate
 from whimbrel.kernels import Compiled, IntegerKeys, KeyTable
 from whimbrel.kernels.primitives.rows import value_classes as primitive
 from whimbrel.plan import structure
 
 Array = np.ndarray[Any, Any]
-Conjuncts = Mapping[int, Sequence[Expr]]
-"""By the number of a condition: the parts of it that must all be true."""
 _Kind = Literal["integer", "float", "text"]
 Kinds = Mapping[str, _Kind]
 
@@ -29,6 +28,44 @@ _EXACT_FLOAT = 2**53
 _COMPARE = {"==": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
             ">=": np.greater_equal}
 _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A condition that must be true for another one.
+
+    Parameters
+    ----------
+    expr : Expr
+    column : str or None
+        The column of which it is answered by a search among constants.
+    compared : tuple of (str, Any), optional
+        How this column is compared with which constant, if it is one comparison.
+    """
+
+    expr: Expr
+    column: str | None
+    compared: tuple[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A condition with its parts, which must all be true. None is true for all rows."""
+
+    expr: Expr | None
+    parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def of(cls, expr: Expr | None, schema: Schema) -> Condition:
+        """Find the parts of a condition on rows of a schema."""
+        if expr is None:
+            return cls(None)
+        kinds = kinds_of(schema)
+        return cls(expr, tuple(Part(part, _column_of(part, kinds), _comparison(part)) for part in parts_of(expr)))
+
+
+Conjuncts = Mapping[int, Sequence[Part]]
+"""By the number of a condition: the parts of it that must all be true."""
 
 
 def column_of(part: Expr, schema: Schema) -> str | None:
@@ -133,7 +170,7 @@ class ColumnClasses(Classes):
     ----------
     name : str
     type_ : pyarrow.DataType
-    parts : mapping of int to sequence of Expr
+    parts : mapping of int to sequence of Part
     conditions : int
         How many there are in all.
     """
@@ -142,10 +179,10 @@ class ColumnClasses(Classes):
         self._name, self._type = name, type_
         self._text = pa.types.is_string(type_)
         alone = {condition: found for condition, of in parts.items()
-                 if len(of) == 1 and (found := _comparison(of[0])) is not None}
+                 if len(of) == 1 and (found := of[0].compared) is not None}
         constants = {value for _, value in alone.values()}
         constants.update(value for condition, of in parts.items() if condition not in alone
-                         for part in of for value in _constants(part))
+                         for part in of for value in _constants(part.expr))
         self._of_constant: dict[Any, int] = {}
         if self._text:
             words = sorted(constants)
@@ -161,7 +198,7 @@ class ColumnClasses(Classes):
         truth = np.ones((places + 1, conditions), np.bool_)  # the last place is that of nulls
         for condition in parts.keys() - alone.keys():
             for part in parts[condition]:
-                truth[:-1, condition] &= self._places(part, places)
+                truth[:-1, condition] &= self._places(part.expr, places)
         truth[-1, list(parts)] = False
         for op in {op for op, _ in alone.values()}:
             mine = [condition for condition, (each, _) in alone.items() if each == op]
@@ -290,18 +327,16 @@ def rows_of_bytes(table: Array) -> Iterator[bytes]:
     return (whole[at : at + width] for at in range(0, len(whole), width))
 
 
-def classes_of(conditions: Sequence[Sequence[Expr]], schema: Schema) -> list[Classes]:
-    """What classifies rows for conditions, of which each is given as the parts that must all be true."""
-    by_column: dict[str, dict[int, list[Expr]]] = {}
+def classes_of(conditions: Sequence[Condition], schema: Schema) -> list[Classes]:
+    """What classifies rows for conditions."""
+    by_column: dict[str, dict[int, list[Part]]] = {}
     others: dict[Any, tuple[Expr, list[int]]] = {}
-    kinds = kinds_of(schema)
-    for number, parts in enumerate(conditions):
-        for part in parts:
-            name = _column_of(part, kinds)
-            if name is None:
-                others.setdefault(structure(part), (part, []))[1].append(number)
+    for number, condition in enumerate(conditions):
+        for part in condition.parts:
+            if part.column is None:
+                others.setdefault(structure(part.expr), (part.expr, []))[1].append(number)
             else:
-                by_column.setdefault(name, {}).setdefault(number, []).append(part)
+                by_column.setdefault(part.column, {}).setdefault(number, []).append(part)
     found: list[Classes] = [ColumnClasses(name, schema.type_of(name), parts, len(conditions))
                             for name, parts in by_column.items()]
     rest = list(others.values())
