@@ -56,7 +56,7 @@ from whimbrel.expr.string_search import split
 from whimbrel.expr.trace import trace
 from whimbrel.expr.type_predicates import can_be_key, check_key
 from whimbrel.expr.types import binary_types, type_of
-from whimbrel.expr.user_function import Function, function, functions_called
+from whimbrel.expr.user_function import UserFunction, function, functions_called
 
 __all__ = [
     "FUNCTION_TABLE",
@@ -75,7 +75,6 @@ __all__ = [
     "Condition",
     "Cost",
     "Expr",
-    "Function",
     "Keys",
     "Lit",
     "LiteralArguments",
@@ -84,6 +83,7 @@ __all__ = [
     "Reduced",
     "RowFunction",
     "Unary",
+    "UserFunction",
     "When",
     "all_of",
     "array_function",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whimbrel.expr.ip_methods import IpFunctions
     from whimbrel.expr.list_methods import ListFunctions
     from whimbrel.expr.segment_functions import SegmentFunctions
-    from whimbrel.expr.user_function import Function
 
 Arithmetic = Literal["+", "-", "*", "/", "//", "%", "**"]
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -367,6 +366,19 @@ class RowFunction(Expr):
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
 
 
+class MarkedFunction(Protocol):
+    """A function of a user, with what the user says of its cost."""
+
+    @property
+    def function(self) -> Callable[..., Any]: ...
+
+    @property
+    def name(self) -> Text: ...
+
+    @property
+    def cost(self) -> Literal["cheap", "expensive"] | None: ...
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Called(Expr):
     """What a function of a user made of expressions. It stands for that in every pass that does not ask for costs.
@@ -377,12 +389,12 @@ class Called(Expr):
         What the function made.
     args : tuple of Expr
         What it was called with; empty where parts of `x` were replaced since.
-    by : Function
+    by : MarkedFunction
     """
 
     x: Expr
     args: tuple[Expr, ...]
-    by: Function
+    by: MarkedFunction
 
 
 class Reduced(Expr):

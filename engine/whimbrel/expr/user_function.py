@@ -19,7 +19,7 @@ LAMBDA: Final = "<lambda>"
 
 
 @dataclass(frozen=True)
-class Function:
+class UserFunction:
     """A function of values, made by :func:`whimbrel.function`.
 
     Parameters
@@ -42,7 +42,7 @@ class Function:
         made = self._made_of(args)
         return Called(made, args, self) if children(made) else made
 
-    def named(self, name: str) -> Function:
+    def named(self, name: str) -> UserFunction:
         """The same function; a lambda gets a name."""
         return replace(self, name=name) if self.name == LAMBDA else self
 
@@ -76,13 +76,13 @@ class Function:
 
 
 @overload
-def function(function: Callable[..., Any], /, *, cost: Cost | None = None) -> Function: ...
+def function(function: Callable[..., Any], /, *, cost: Cost | None = None) -> UserFunction: ...
 @overload
-def function(*, cost: Cost | None = None) -> Callable[[Callable[..., Any]], Function]: ...
+def function(*, cost: Cost | None = None) -> Callable[[Callable[..., Any]], UserFunction]: ...
 
 
 def function(function: Callable[..., Any] | None = None, /, *,
-             cost: Cost | None = None) -> Function | Callable[[Callable[..., Any]], Function]:
+             cost: Cost | None = None) -> UserFunction | Callable[[Callable[..., Any]], UserFunction]:
     """Make a function of values for expressions and SQL, and say what it costs.
 
     It is called once with expressions. If it needs values, as ``math.sqrt`` does, it is called for each row instead.
@@ -119,22 +119,22 @@ def function(function: Callable[..., Any] | None = None, /, *,
     return _function(function, cost, where)
 
 
-def _function(given: Any, cost: Cost | None, where: str) -> Function:
+def _function(given: Any, cost: Cost | None, where: str) -> UserFunction:
     if isinstance(given, type) or not callable(given):
         raise ExpressionError(f"function() needs a function, got {given!r}."[:200], where=where,
                               hint="Use for example wb.function(math.sqrt, cost=\"cheap\").")
     if isinstance(given, FunctionType):
-        return Function(given, given.__name__, cost)
+        return UserFunction(given, given.__name__, cost)
 
     def called(*values: Any) -> Any:
         return given(*values)
 
-    return Function(called, getattr(given, "__name__", LAMBDA), cost)
+    return UserFunction(called, getattr(given, "__name__", LAMBDA), cost)
 
 
-def functions_called(expr: Expr) -> Iterator[Function]:
+def functions_called(expr: Expr) -> Iterator[UserFunction]:
     """The functions of users that an expression calls, also those that are called for arguments of others."""
-    if isinstance(expr, Called):
+    if isinstance(expr, Called) and isinstance(expr.by, UserFunction):
         yield expr.by
         for each in expr.args:
             yield from functions_called(each)

@@ -16,8 +16,8 @@ from whimbrel.expr import (
     SQL_FUNCTIONS,
     Call,
     Expr,
-    Function,
     Lit,
+    UserFunction,
     concat_list,
     end_time,
     greatest,
@@ -182,7 +182,7 @@ def _named(node: Any, scope: NameScope, scalar: Scalar) -> Expr:
     functions = scope.binder.functions
     if name in functions:
         function = functions[name]
-        if isinstance(function, Function):
+        if isinstance(function, UserFunction):
             function = function.named(name)
         return _traced(node, function, [scalar(each, scope) for each in arguments], scope)
     lower = name.lower()

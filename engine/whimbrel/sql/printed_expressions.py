@@ -247,7 +247,7 @@ class ScalarTexts:
                 return f"{name}({arguments[0]}" + ("" if characters == " " else f", {self._literal(characters, expr)}"
                                                    ) + ")"
             case "try_cast", (name,):
-                return f"TRY_{self.text(Cast(expr.args[0], data_type(name, expr)))}"
+                return f"TRY_{self.text(Cast(expr.args[0], data_type(name, expr.show)))}"
             case "dt.at_time_zone", (zone,):
                 return f"({self._operand(expr.args[0], _ATOM)} AT TIME ZONE {self._literal(zone, expr)})"
             case "dt.floor", (step,) if step in _GRIDS:
