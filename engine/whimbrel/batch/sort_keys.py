@@ -1,4 +1,4 @@
-"""Sort keys of columns, in one order of values whatever order rows have."""
+"""Sort keys of columns."""
 
 from __future__ import annotations
 

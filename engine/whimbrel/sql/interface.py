@@ -43,8 +43,8 @@ class SqlInterface:
         parameters : mapping of str to value, optional
             Values of ``$name`` in the text.
         functions : mapping of str to callable, optional
-            Python functions that make one expression of others, functions of :func:`whimbrel.function`, whose costs
-            place their conditions, and aggregates of :func:`whimbrel.aggregate`; by their names in the text.
+            Python functions that make one expression of others, functions of :func:`whimbrel.function`, and aggregates
+            of :func:`whimbrel.aggregate`; by their names in the text.
         **streams : Stream or table
             What the text can read, by name. A table of Arrow, pandas or Polars has no time: its rows hold at all
             times.

@@ -78,7 +78,7 @@ class ArrivalLog:
                                   hint="Use a writable folder on a disk with free space.") from error
 
     def follow(self, checkpoint: int, oldest: int) -> None:
-        """Record what comes after another checkpoint, and forget what came before the oldest one."""
+        """Record arrivals since another checkpoint, and remove those before the oldest one."""
         self.close()
         self._number = checkpoint
         for number, file in self._files().items():
