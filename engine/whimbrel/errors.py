@@ -75,7 +75,10 @@ class UnknownNameError(WhimbrelError, AttributeError):
 
 
 class CallError(WhimbrelError, TypeError):
-    """A call without an argument that it needs, or an operation of Python that an object does not have."""
+    """A call that an object cannot take.
+
+    It lacks an argument, or it is an operation of Python that the object does not have.
+    """
 
 
 class SqlError(WhimbrelError):

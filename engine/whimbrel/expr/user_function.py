@@ -83,7 +83,7 @@ def function(*, cost: Cost | None = None) -> Callable[[Callable[..., Any]], User
 
 def function(function: Callable[..., Any] | None = None, /, *,
              cost: Cost | None = None) -> UserFunction | Callable[[Callable[..., Any]], UserFunction]:
-    """Make a function of values for expressions and SQL, and say what it costs.
+    """Make a function of values for expressions and SQL, with a cost.
 
     It is called once with expressions. If it needs values, as ``math.sqrt`` does, it is called for each row instead.
     Null is then the result for null, unless the function asks for None. It may be written as a decorator.

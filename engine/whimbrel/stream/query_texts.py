@@ -83,7 +83,9 @@ class TextsOfBands:
     merge: Any
 
     def python(self) -> str:
-        """Print the query at all latencies as Python that builds it again. See :meth:`whimbrel.Stream.python`.
+        """Print the query at all latencies as Python.
+
+        The text builds it again. See :meth:`whimbrel.Stream.python`.
 
         Examples
         --------
@@ -100,7 +102,9 @@ class TextsOfBands:
         return python_text(self.query.node, self.query.keys, self._latencies(), split).text
 
     def sql(self) -> str:
-        """Print the query at all latencies as SQL that builds it again. See :meth:`whimbrel.Stream.sql`.
+        """Print the query at all latencies as SQL.
+
+        The text builds it again. See :meth:`whimbrel.Stream.sql`.
 
         Examples
         --------

@@ -82,9 +82,10 @@ class Where(Operator):
 
     @property
     def stays(self) -> bool:
-        """True if it stays a step of its own: if it is expensive, or calls a Python function that is marked as cheap.
+        """True if it stays a step of its own.
 
-        Such a function can fail, so it sees only the rows that pass the cheap conditions, whatever its mark.
+        It does if it is expensive, or calls a Python function that is marked as cheap. Such a function can fail, so it
+        sees only the rows that pass the cheap conditions, whatever its mark.
         """
         return self.is_expensive or (self.cost is None and calls_python(self.condition))
 

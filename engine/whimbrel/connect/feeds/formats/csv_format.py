@@ -72,7 +72,7 @@ class Csv(Format):
         return rows.slice(0, len(rows) - 1).select(schema.names)
 
     def parse_options(self) -> csv.ParseOptions:
-        """Options of Arrow's parser for whole files, without rows of other numbers of values."""
+        """Options of Arrow's parser, without rows of other lengths."""
         return csv.ParseOptions(delimiter=self.delimiter, invalid_row_handler=lambda _: "skip")
 
     def _read(self, messages: Sequence[bytes], names: Sequence[str], types: dict[str, pa.DataType]) -> pa.Table:
