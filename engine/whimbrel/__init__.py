@@ -132,6 +132,7 @@ from whimbrel.stream import (
     window_end,
     window_start,
 )
+from whimbrel.stream.checked_call import check_functions
 
 __version__ = "0.1.0"
 
@@ -275,6 +276,8 @@ __all__ = [
     "window_end",
     "window_start",
 ]
+
+check_functions(globals(), __all__)
 
 if not TYPE_CHECKING:  # type checkers know what is there
     __getattr__ = partial(refusing("whimbrel", PACKAGE, __all__), None)

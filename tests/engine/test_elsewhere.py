@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,7 +34,7 @@ from whimbrel.migration_hints import (
 EVENTS = wb.from_arrow({"at": [1], "x": [2]}, time="at")
 HELD = [("A stream", EVENTS, STREAM), ("An expression", col.x + 1, EXPRESSION), ("whimbrel", wb, PACKAGE),
         ("col.x.str", col.x.str, TEXTS), ("col.x.dt", col.x.dt, TIMES), ("col.x.list", col.x.list, LISTS)]
-ANSWERS = [EVENTS.collect(), col.x, wb.sinks, wb.when(col.x > 0), wb.when(col.x > 0).then(1)]
+ANSWERS = [EVENTS.collect(), col.x, wb.sinks, wb.when(col.x > 0), wb.when(col.x > 0).then(1), wb.count()]
 """What hints also call methods of."""
 ABOUT = [(held, name, hint) for _, held, elsewhere in HELD for name, hint in elsewhere.items()]
 
@@ -82,6 +83,17 @@ def test_a_slip_leads_to_the_nearest_name() -> None:
             getattr(held, slip)
 
 
+def test_a_condition_after_the_fewest_rows_leads_to_the_other_order() -> None:
+    with pytest.raises(UnknownNameError, match=r"Use \.where.* before \.min_rows\(3\): wb\.mean"):
+        _ = wb.mean(col.x).min_rows(1).where
+    assert wb.mean(col.x).where(col.x > 1).min_rows(1).show()
+
+
+def test_checked_functions_are_those_of_their_modules() -> None:
+    """Programs that send functions to others look them up there."""
+    assert sys.modules[wb.mean.__module__].mean is wb.mean
+
+
 def test_a_column_of_a_stream_leads_to_its_expression() -> None:
     with pytest.raises(UnknownNameError, match=r"(?s)has no 'x'.*Use col\.x in an expression"):
         _ = EVENTS.x
@@ -100,6 +112,14 @@ def test_a_column_of_a_stream_leads_to_its_expression() -> None:
     (lambda: wb.read_parquet(time="at"), "needs path.*Add a path"),
     (lambda: wb.from_samples({"x": [1]}), "Add rate=1000"),
     (lambda: wb.feeds.kafka("rows", "localhost:1"), "feeds.kafka() needs time="),
+    (wb.absent, 'absent() needs within=..*Add within="10m"'),
+    (lambda: wb.read_delta("log", versoin=1), "has no argument 'versoin'.*Use 'version'"),
+    (wb.mean, "mean() needs value.*Add a value, such as col.x"),
+    (lambda: wb.quantile(col.x, 0.5, interpolaton="linear"), "has no argument 'interpolaton'.*Use 'interpolation'"),
+    (wb.event, "event() needs condition.*Add a condition"),
+    (EVENTS.tumbling_window, "tumbling_window() needs size.*Add a duration"),
+    (lambda: EVENTS.tumbling_window(5, ofset=1), "has no argument 'ofset'.*Use 'offset'"),
+    (lambda: EVENTS.head(1, 2), "head() takes 1 argument by place, got 2"),
 ])
 def test_mistakes_of_python_say_what_to_write(call: Callable[[], object], what: str) -> None:
     with pytest.raises(CallError, match="(?s)" + re.escape(what).replace(r"\.\*", ".*")):

@@ -23,12 +23,10 @@ from whimbrel.migration_hints import renamed
 from whimbrel.operators import BlockSamples
 from whimbrel.operators.rows.block_samples import Duplicates
 from whimbrel.plan import Node, Source
-from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.read_signals import with_samples
 from whimbrel.stream.stream import Stream
 
 
-@checked_call
 def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
                  partition: str | PartitionWatermarks | None = None, name: str | None = None,
@@ -97,7 +95,6 @@ def read_parquet(path: FilePath | Iterable[FilePath], *, time: str, end: str | N
     return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="read_parquet"))
 
 
-@checked_call
 def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | PartitionWatermarks | None = None, name: str | None = None,
@@ -120,7 +117,6 @@ def from_arrow(data: Any, *, time: str, end: str | None = None, arrival: str | N
     return Stream(with_samples(source, samples, rate, jitter=jitter, duplicates=duplicates, call="from_arrow"))
 
 
-@checked_call
 def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
@@ -160,7 +156,6 @@ def from_edges(data: Any, *, sync: str, other: str, punctuation: str | None = No
                                   reorder_latency=reorder_latency, late=late, partition=partition, name=name)))
 
 
-@checked_call
 def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                 reorder_latency: Duration | None = None, late: str | None = None,
                 partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:
@@ -183,7 +178,6 @@ def from_pandas(frame: Any, *, time: str, end: str | None = None, arrival: str |
 
 
 @renamed(asked="data")
-@checked_call
 def from_spark(data: Any, *, time: str, end: str | None = None, arrival: str | None = None,
                columns: Sequence[str] | None = None, where: Any = None,
                between: tuple[Instant | None, Instant | None] | None = None,

@@ -28,7 +28,6 @@ from whimbrel.connect.files.paths import FilePath
 from whimbrel.errors import PlanError
 from whimbrel.migration_hints import renamed
 from whimbrel.plan import Node
-from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.stream import Stream
 
 _Given: TypeAlias = Mapping[str, Any] | pa.Schema | None
@@ -51,7 +50,6 @@ class FileOptions(TypedDict, total=False):
 @renamed(sep="delimiter", separator="delimiter", dtype="schema", dtypes="schema", schema_overrides="schema",
          names="column_names", new_columns="column_names", usecols="columns", na_values="null_values",
          skiprows="skip_rows", date_format="time_format", decimal_comma="decimal", parse_dates="time")
-@checked_call
 def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None, delimiter: str | None = None,
              column_names: Sequence[str] | None = None, columns: Sequence[str] | None = None, end: str | None = None,
              arrival: str | None = None, reorder_latency: Duration | None = None, late: str | None = None,
@@ -142,7 +140,6 @@ def read_csv(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given =
                    reorder_latency=reorder_latency, late=late, partition=partition, name=name, filesystem=filesystem)
 
 
-@checked_call
 def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given = None,
               columns: Sequence[str] | None = None, end: str | None = None, arrival: str | None = None,
               reorder_latency: Duration | None = None, late: str | None = None,
@@ -171,7 +168,6 @@ def read_json(path: FilePath | Iterable[FilePath], *, time: str, schema: _Given 
                    partition=partition, name=name, filesystem=filesystem)
 
 
-@checked_call
 def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequence[str] | None = None,
              end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
              late: str | None = None, partition: str | PartitionWatermarks | None = None,
@@ -197,7 +193,6 @@ def read_ipc(path: FilePath | Iterable[FilePath], *, time: str, columns: Sequenc
                    filesystem=filesystem)
 
 
-@checked_call
 def read_zeek(path: FilePath | Iterable[FilePath], *, time: str = "ts", columns: Sequence[str] | None = None,
               end: str | None = None, arrival: str | None = None, reorder_latency: Duration | None = None,
               late: str | None = None, partition: str | PartitionWatermarks | None = None,

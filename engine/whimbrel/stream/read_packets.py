@@ -9,11 +9,9 @@ from whimbrel.connect.files.paths import FilePath
 from whimbrel.connect.packets.flow_files import FlowFiles
 from whimbrel.connect.packets.packet_files import PacketFiles
 from whimbrel.plan import Node
-from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.stream import Stream
 
 
-@checked_call
 def read_pcap(path: FilePath | Iterable[FilePath], *, reorder_latency: Duration | None = None, late: str | None = None,
               name: str | None = None) -> Stream:
     r"""Create a stream from captures of network packets.
@@ -55,7 +53,6 @@ def read_pcap(path: FilePath | Iterable[FilePath], *, reorder_latency: Duration 
     return Stream(Node(PacketFiles(path, reorder_latency=reorder_latency, late=late, name=name)))
 
 
-@checked_call
 def read_netflow(path: FilePath | Iterable[FilePath], *, port: int | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None, name: str | None = None) -> Stream:
     r"""Create a stream from flows of NetFlow or IPFIX in captures.

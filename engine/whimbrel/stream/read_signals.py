@@ -19,11 +19,9 @@ from whimbrel.connect.sinks.sample_blocks import BLOCK
 from whimbrel.errors import PlanError
 from whimbrel.operators.rows.block_samples import Duplicates, block_duration, block_samples
 from whimbrel.plan import Node, Source
-from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.stream import Stream
 
 
-@checked_call
 def from_samples(signals: Mapping[str, Any], *, rate: Rate, start: Instant = 0, unit: TickUnit = "ns",
                  zone: str | None = None, name: str | None = None) -> Stream:
     """Create a stream of samples from arrays, without copies.
@@ -60,7 +58,6 @@ def from_samples(signals: Mapping[str, Any], *, rate: Rate, start: Instant = 0, 
     return Stream(Node(ArraySource(signals, rate=rate, start=start, unit=unit, zone=zone, name=name)))
 
 
-@checked_call
 def read_audio(path: FilePath | Iterable[FilePath], *, start: Instant | Sequence[Instant] | None = None,
                unit: TickUnit = "ns", zone: str | None = None, channels: Sequence[str] | None = None,
                name: str | None = None) -> Stream:
@@ -89,7 +86,6 @@ def read_audio(path: FilePath | Iterable[FilePath], *, start: Instant | Sequence
     return Stream(Node(AudioSource(path, start=start, unit=unit, zone=zone, channels=channels, name=name)))
 
 
-@checked_call
 def read_edf(path: FilePath, *, channels: str | Sequence[str] | None = None, start: Instant | None = None,
              physical: bool = True, unit: TickUnit = "ns", zone: str | None = None, name: str | None = None) -> Stream:
     """Create a stream of samples from an EDF or BDF file.
@@ -118,7 +114,6 @@ def read_edf(path: FilePath, *, channels: str | Sequence[str] | None = None, sta
                                  name=name)))
 
 
-@checked_call
 def read_wfdb(path: FilePath, *, channels: str | Sequence[str] | None = None, start: Instant | None = None,
               physical: bool = True, unit: TickUnit = "ns", zone: str | None = None, name: str | None = None) -> Stream:
     """Create a stream of samples from a WFDB record.

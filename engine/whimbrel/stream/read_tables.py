@@ -13,11 +13,9 @@ from whimbrel.connect.table_formats.delta_source import DeltaSource
 from whimbrel.connect.table_formats.iceberg_source import IcebergSource
 from whimbrel.connect.tables.sql_query import SqlQuery
 from whimbrel.plan import Node
-from whimbrel.stream.checked_call import checked_call
 from whimbrel.stream.stream import Stream
 
 
-@checked_call
 def read_delta(path: FilePath, *, time: str, end: str | None = None, arrival: str | None = None,
                reorder_latency: Duration | None = None, late: str | None = None,
                partition: str | PartitionWatermarks | None = None, name: str | None = None, version: int | None = None,
@@ -57,7 +55,6 @@ def read_delta(path: FilePath, *, time: str, end: str | None = None, arrival: st
                                    storage_options=storage_options)))
 
 
-@checked_call
 def read_iceberg(table: Any, catalog: Any = None, *, time: str, end: str | None = None, arrival: str | None = None,
                  reorder_latency: Duration | None = None, late: str | None = None,
                  partition: str | PartitionWatermarks | None = None, name: str | None = None,
@@ -107,7 +104,6 @@ def read_iceberg(table: Any, catalog: Any = None, *, time: str, end: str | None 
                                      snapshot_id=snapshot_id, timestamp=timestamp)))
 
 
-@checked_call
 def from_sql(query: str, connection: Any, *, time: str, end: str | None = None, arrival: str | None = None,
              reorder_latency: Duration | None = None, late: str | None = None,
              partition: str | PartitionWatermarks | None = None, name: str | None = None) -> Stream:

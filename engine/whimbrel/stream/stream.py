@@ -34,6 +34,7 @@ from whimbrel.run import Checkpoints, Run
 from whimbrel.stream.actions import Actions
 from whimbrel.stream.band_sequence import BandSequence
 from whimbrel.stream.certify import Certificate, certify
+from whimbrel.stream.checked_call import checked_methods
 from whimbrel.stream.collection_errors import has_no_items, has_no_length, is_true
 from whimbrel.stream.grouping import alike, columns_of_keys, keeping, with_keys_as_columns, within_groups
 from whimbrel.stream.hybrid import hybrid_source
@@ -49,6 +50,7 @@ Query = Callable[["Stream"], "Stream"]
 _Made = TypeVar("_Made", bound="Stream")
 
 
+@checked_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream(Methods, FunctionsOfTime, Actions, Texts):
     """A possibly unbounded sequence of events.
