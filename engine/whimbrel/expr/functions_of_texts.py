@@ -137,6 +137,8 @@ def _with_long_offsets(texts: Any, found: Any, form: str) -> Any:
 def _only_real(texts: Any, found: Any, form: str) -> Any:
     """Times, and null for texts that only the C library takes."""
     doubtful = doubtful_times(found, form)
+    if re.search("%[ST]", form):  # a leap second is the first one of the next minute
+        doubtful = pc.or_(doubtful, pc.fill_null(pc.equal(pc.second(found), 0), pa.scalar(value=False)))
     few = texts.filter(doubtful)
     if not len(few) or (right := are_real(few, found.filter(doubtful), form)).all():
         return found

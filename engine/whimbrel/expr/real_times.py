@@ -17,15 +17,18 @@ _FULL_YEAR: Final = 1000
 
 
 def doubtful_times(found: Any, form: str) -> Any:
-    """A mask of times whose texts may be none of the format: early days of a month, leap seconds and early years.
+    """A mask of times whose texts may be none of the format: early years, and days after those that a month lacks.
 
     >>> doubtful_times(pa.array(["2024-03-01", "2024-03-05", "0024-03-05"]).cast(pa.timestamp("s")), "%F").to_pylist()
     [True, False, True]
     """
-    doubtful = pc.or_(pc.less_equal(pc.day(found), 3), pc.less(pc.year(found), _FULL_YEAR))
-    if re.search("%[ST]", form):  # a leap second is the first one of the next minute
-        doubtful = pc.or_(doubtful, pc.equal(pc.second(found), 0))
-    return pc.fill_null(doubtful, pa.scalar(value=False))
+    day, month = pc.day(found), pc.month(found)
+    if re.search("%[zj]", form):  # times in UTC may lie a day earlier or later; a year may lack its day 366
+        doubtful = pc.less_equal(day, 3)
+    else:
+        doubtful = pc.and_(pc.is_in(month, pa.array([3, 5, 7, 10, 12])),
+                           pc.less_equal(day, pc.if_else(pc.equal(month, 3), 3, 1)))
+    return pc.fill_null(pc.or_(doubtful, pc.less(pc.year(found), _FULL_YEAR)), pa.scalar(value=False))
 
 
 def are_real(texts: Any, found: Any, form: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
