@@ -220,7 +220,8 @@ def _unique(lists: Any) -> Any:
     values, first, last = _spans(lists)
     rows, at = _rows(first, last)
     items = values.take(pa.array(at))
-    coded = items.dictionary_encode(null_encoding="encode")
+    numbers = pc.add(items, pa.scalar(0, items.type)) if t.is_float32(items.type) or t.is_float64(items.type) else items
+    coded = numbers.dictionary_encode(null_encoding="encode")
     codes = np.asarray(coded.indices).astype(np.int64) + rows * np.int64(len(coded.dictionary) + 1)
     kept = np.sort(np.unique(codes, return_index=True)[1])
     return _lists(items.take(pa.array(kept)), np.bincount(rows[kept], minlength=len(first)), lists)

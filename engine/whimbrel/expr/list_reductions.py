@@ -102,12 +102,13 @@ def items_at(items: Items, indexes: Array) -> tuple[Array, Array] | None:
 def distinct_items(lists: pa.Array) -> tuple[pa.Array, Array] | None:
     """The first of equal items of all lists, and how many each list has; None where the loop is not ready.
 
-    Floats are equal by their bits, as in a dictionary of Arrow.
+    Floats are equal by their bits, as in a dictionary of Arrow, but 0.0 and -0.0 are equal.
     """
     items = items_of(lists)
     if items is not None:
         inside = _inside(lists, items.offsets)
-        items = replace(items, values=items.values.view(f"i{items.values.dtype.itemsize}"))
+        values = items.values + items.values.dtype.type(0) if t.is_floating(lists.type.value_type) else items.values
+        items = replace(items, values=values.view(f"i{items.values.dtype.itemsize}"))
     elif len(lists):
         offsets = _offsets(lists)
         inside = _inside(lists, offsets)

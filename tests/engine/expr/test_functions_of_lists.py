@@ -174,3 +174,13 @@ def test_a_number_rounds_to_the_floats_of_a_list() -> None:
     assert values(col.v.list.contains(0.1), of) == [True]
     top = batch(v=pa.array([[2**64 - 1]], pa.list_(pa.uint64())))
     assert values(col.v.list.contains(-1), top) == [False]
+
+
+def test_zeros_of_both_signs_are_one_item() -> None:
+    """As in ``count_distinct``; the first one stays as it is. Long lists are looked up in a table."""
+    for lists in ([[0.0, -0.0, 1.0, None], [-0.0, 0.0]], [[-0.0, *map(float, range(30)), -0.0]]):
+        for type_ in ("double", "float"):
+            log = wb.from_arrow({"at": [*range(len(lists))], "x": pa.array(lists, pa.list_(pa.type_for_alias(type_)))},
+                                time="at")
+            found = log.select(y=col.x.list.unique()).collect()["y"].to_pylist()
+            assert repr(found) == repr([[*dict.fromkeys(each)] for each in lists])
