@@ -201,6 +201,7 @@ def read_zeek(path: FilePath | Iterable[FilePath], *, time: str = "ts", columns:
 
     The first lines of a log name its columns and types. Addresses, sets and vectors are text, and intervals seconds.
     Parameters and dead letters as in :func:`read_csv`. Logs in JSON are read by :func:`read_json`.
+    Counts are int64: larger ones are null, and Python's log says how many there were.
 
     Rows are in the order in which Zeek wrote them: a connection comes when it ends. Use ``arrival=wb.FILE_ORDER``, or
     `reorder_latency`.

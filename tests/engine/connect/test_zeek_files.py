@@ -57,6 +57,16 @@ def test_malformed_lines_are_dead_letters(tmp_path: Path) -> None:
     assert wb.dead_letters(log).select("line").collect()["line"].to_pylist() == [9, 10]
 
 
+def test_counts_above_int64_are_null_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "conn.log"
+    counts = (2**64 - 1, 2**63, 2**63 - 1, 2**64, "-", 7)
+    file.write_text(HEAD + "".join(ROW.replace("120", str(each)) for each in counts))
+    log = wb.read_zeek(file)
+    assert log.select("bytes").collect()["bytes"].to_pylist() == [None, None, 2**63 - 1, None, 7]
+    assert "conn.log: counts above the largest int64 are null: 2 of 'bytes'." in caplog.text
+    assert wb.dead_letters(log).collect()["line"].to_pylist() == [11]
+
+
 def test_rows_without_a_time_are_dead_letters(tmp_path: Path) -> None:
     file = tmp_path / "conn.log"
     file.write_text(HEAD + ROW + "-" + ROW[ROW.index("\t"):] + ROW)
@@ -69,6 +79,9 @@ def test_other_files_are_refused_in_words(tmp_path: Path) -> None:
     file = tmp_path / "conn.log"
     file.write_text("a,b\n1,2\n")
     with pytest.raises(SourceError, match="cannot be read as Zeek log: its first lines have no #fields and #types"):
+        wb.read_zeek(file)
+    file.write_text('{"ts":1.5,"uid":"C1"}\n')
+    with pytest.raises(SourceError, match=r"its lines are JSON.\n.*\n.*wb.read_json"):
         wb.read_zeek(file)
 
 

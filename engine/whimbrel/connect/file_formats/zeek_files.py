@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
@@ -13,16 +15,18 @@ from pyarrow import csv
 
 from whimbrel.connect.feeds.formats.decode import Format, Index
 from whimbrel.connect.feeds.formats.malformed import UnreadableError
-from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, Report
+from whimbrel.connect.file_formats.file_format import COMPRESSED, FileFormat, HintedError, Report
 from whimbrel.connect.file_formats.text_blocks import first_lines, lines_of, text_blocks
 from whimbrel.connect.file_formats.timed_rows import rows_of_lines
 from whimbrel.connect.files.data_file import DataFile
 from whimbrel.connect.tables.lifetime_columns import Timeline
 
+_LOG = logging.getLogger("whimbrel.files")
 _TIME: Final = pa.timestamp("us", "UTC")
 _TYPES: Final = {"time": _TIME, "interval": pa.float64(), "double": pa.float64(), "count": pa.int64(),
                  "int": pa.int64(), "port": pa.int32(), "bool": pa.bool_()}
 """Types by Zeek's names; all others, such as addresses and sets, are text."""
+_MOST: Final = 2**63 - 1
 _NAMED: Final = re.compile(r"#(\w+)\W(.*)")
 _HEAD: Final = (b"#separator", b"#fields", b"#types", b"#unset_field", b"#empty_field")
 _ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
@@ -31,7 +35,7 @@ _ESCAPED: Final = re.compile(rb"\\x([0-9A-Fa-f]{2})")
 class ZeekFiles(FileFormat):
     """Logs of Zeek with lines of values: times in seconds since 1970, ``-`` for null.
 
-    Counts are int64. A line with one of 2**63 or more is malformed.
+    Counts are int64. One of 2**63 or more becomes null, and Python's log says how many there were.
     """
 
     title = "Zeek log"
@@ -46,14 +50,17 @@ class ZeekFiles(FileFormat):
         for number, text in text_blocks(file, report):
             for format_, lines in sections.of(number, text):
                 yield from rows_of_lines(format_, lines, fields, timeline, report).to_batches()
+        for name, number in sections.too_large.items():
+            _LOG.warning("%s: counts above the largest int64 are null: %s of %r.", file.name, f"{number:,}", name)
 
 
 class _Sections:
     """Lines with the head that holds for them: logs that were joined to one have several."""
 
     def __init__(self) -> None:
+        self.too_large: Counter[str] = Counter()
         self._heads: list[bytes] = []
-        self._format = _ZeekLines(None)
+        self._format = _ZeekLines(None, self.too_large)
         self._changed = False
 
     def of(self, number: int, text: bytes) -> Iterator[tuple[_ZeekLines, list[tuple[int, bytes]]]]:
@@ -70,9 +77,9 @@ class _Sections:
                     yield self._format, lines
                 lines, self._changed = [], False
                 try:
-                    self._format = _ZeekLines(_Head(self._heads))
+                    self._format = _ZeekLines(_Head(self._heads), self.too_large)
                 except UnreadableError:
-                    self._format = _ZeekLines(None)
+                    self._format = _ZeekLines(None, self.too_large)
             lines.append((number + at, line))
         if lines:
             yield self._format, lines
@@ -99,17 +106,21 @@ class _Head:
             raise UnreadableError(f"its first lines name the column {twice!r} twice")
         self.fields = pa.schema([(name, _TYPES.get(type_, pa.string()))
                                  for name, type_ in zip(names, types, strict=True)])
+        self.counts = [name for name, type_ in zip(names, types, strict=True) if type_ == "count"]
 
     @staticmethod
     def of(file: DataFile) -> _Head:
-        return _Head(first_lines(file))
+        lines = first_lines(file)
+        if lines and lines[0].startswith(b"{"):
+            raise HintedError("its lines are JSON", 'Use wb.read_json(path, time="ts").')
+        return _Head(lines)
 
 
 class _ZeekLines(Format):
-    """Lines of a log with this head; None: it cannot be read."""
+    """Lines of a log with this head; None: it cannot be read. `too_large` gets the counts that int64 cannot hold."""
 
-    def __init__(self, head: _Head | None) -> None:
-        self._head = head
+    def __init__(self, head: _Head | None, too_large: Counter[str]) -> None:
+        self._head, self._too_large = head, too_large
 
     def infer(self, sample: Sequence[bytes]) -> pa.Schema:
         return pa.schema([]) if self._head is None else self._head.fields
@@ -124,17 +135,34 @@ class _ZeekLines(Format):
             if head.fields.field(field.name).type != field.type:
                 raise UnreadableError(f"after a head that gives column {field.name!r} another type")
         types = {field.name: pa.float64() if field.type == _TIME else field.type for field in head.fields}
-        rows = csv.read_csv(
+        too_large: Counter[str] = Counter()
+        try:
+            rows = self._rows(messages, head, types, schema)
+        except pa.ArrowInvalid:
+            if not head.counts:
+                raise
+            rows = self._rows(messages, head, types | dict.fromkeys(head.counts, pa.uint64()), schema)
+            for place, field in enumerate(schema):
+                if field.name in head.counts:
+                    fits = pc.less_equal(rows.column(field.name), pa.scalar(_MOST, pa.uint64()))
+                    too_large[field.name] = pc.sum(pc.invert(fits)).as_py() or 0
+                    values = pc.if_else(fits, rows.column(field.name), None).cast(pa.int64())
+                    rows = rows.set_column(place, field, values)
+        if rows.num_rows != len(messages):
+            raise UnreadableError("not one line")
+        columns = [_converted(rows.column(field.name), field.type, head.empty) for field in schema]
+        self._too_large += too_large
+        return pa.table(columns, schema=schema), np.ones(len(messages), np.int64)
+
+    @staticmethod
+    def _rows(messages: Sequence[bytes], head: _Head, types: dict[str, pa.DataType], schema: pa.Schema) -> pa.Table:
+        return csv.read_csv(
             pa.BufferReader(b"\n".join(messages) + b"\n"),
             read_options=csv.ReadOptions(column_names=head.fields.names),
             parse_options=csv.ParseOptions(delimiter=head.separator, quote_char=False, ignore_empty_lines=False),
             convert_options=csv.ConvertOptions(
                 column_types=types, null_values=[head.unset], true_values=["T"], false_values=["F"],
                 strings_can_be_null=True, include_columns=schema.names))
-        if rows.num_rows != len(messages):
-            raise UnreadableError("not one line")
-        columns = [_converted(rows.column(field.name), field.type, head.empty) for field in schema]
-        return pa.table(columns, schema=schema), np.ones(len(messages), np.int64)
 
 
 def _converted(values: pa.ChunkedArray, type_: pa.DataType, empty: str) -> pa.ChunkedArray:
