@@ -192,7 +192,11 @@ def prefix_table(prefixes: Any, *, prefix: str = "prefix", value: str | None = N
                                       hint=near_match(name, table.column_names))
         columns = [_one_array(table[name]) for name in (prefix, value or prefix)]
     elif isinstance(prefixes, Iterable) and not isinstance(prefixes, str):
-        columns = [pa.array(list(prefixes), pa.string())] * 2
+        try:
+            columns = [pa.array(list(prefixes), pa.string())] * 2
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise ExpressionError(f"All prefixes must be texts: {error}."[:160], where=where,
+                                  hint='Use a mapping for values, such as {"10.0.0.0/8": "office"}.') from None
     else:
         raise ExpressionError(f"prefixes must be a mapping, a table or an iterable of texts, got {prefixes!r}."[:160],
                               where=where, hint='Use for example {"10.0.0.0/8": "office"}.')

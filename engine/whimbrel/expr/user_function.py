@@ -16,6 +16,7 @@ from whimbrel.expr.nodes import Called, Expr, RowFunction, lift
 from whimbrel.expr.trace import asks_for_none
 
 LAMBDA: Final = "<lambda>"
+_GIVEN: Final = "given"
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class UserFunction:
         """The expression of its values; of plain values what the function gives."""
         if not any(isinstance(value, Expr) for value in values):
             return self.function(*values)
+        self._check_count(values)
         args = tuple(map(lift, values))
         made = self._made_of(args)
         return Called(made, args, self) if children(made) else made
@@ -45,6 +47,18 @@ class UserFunction:
     def named(self, name: str) -> UserFunction:
         """The same function; a lambda gets a name."""
         return replace(self, name=name) if self.name == LAMBDA else self
+
+    def _check_count(self, values: tuple[Any, ...]) -> None:
+        """Refuse more or fewer values than the function takes, which would fail for each row."""
+        try:
+            signature = inspect.signature(getattr(self.function, _GIVEN, self.function))
+        except (TypeError, ValueError):  # a function of C without a signature
+            return
+        try:
+            signature.bind(*values)
+        except TypeError as error:
+            raise ExpressionError(f"{self!r}() has the wrong number of values: {error}.", where=f"{self!r}(...)",
+                                  hint=f"It is {self!r}{signature}."[:160]) from None
 
     def _made_of(self, args: tuple[Expr, ...]) -> Expr:
         """What the function makes of expressions; a call for each row where it makes none."""
@@ -129,6 +143,7 @@ def _function(given: Any, cost: Cost | None, where: str) -> UserFunction:
     def called(*values: Any) -> Any:
         return given(*values)
 
+    vars(called)[_GIVEN] = given
     return UserFunction(called, getattr(given, "__name__", LAMBDA), cost)
 
 

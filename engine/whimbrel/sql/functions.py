@@ -222,6 +222,8 @@ def _traced(node: Any, function: Callable[..., Any], values: list[Expr], scope: 
     except SqlError:
         raise
     except Exception as error:
+        if isinstance(function, UserFunction) and isinstance(error, WhimbrelError):
+            raise scope.binder.text.error(error.what, node, error.hint) from error
         reason = error.what if isinstance(error, WhimbrelError) else f"{type(error).__name__}: {error}"
         first = reason.splitlines()[0].rstrip(".")
         raise scope.binder.text.error(

@@ -192,6 +192,7 @@ def test_tables_of_prefixes() -> None:
     (lambda: wb.prefix_table({"10.0.0.1/8": 1}), "'10.0.0.1/8' has bits after its length"),
     (lambda: wb.prefix_table({"::/0": 1, "0::/0": 2}), "The prefix '(0)?::/0' appears twice"),
     (lambda: wb.prefix_table(7), "must be a mapping"),
+    (lambda: wb.prefix_table([("10.0.0.0/8", 1)]), "All prefixes must be texts"),
     (lambda: wb.prefix_table(pa.table({"net": ["::/0"]})), "The table has no column 'prefix'"),
     (lambda: wb.prefix_table(pa.table({"prefix": [1]})), "Prefixes must be texts, got int64"),
 ))

@@ -9,7 +9,7 @@ import pytest
 
 import whimbrel as wb
 from tests.engine.stream.printed import built_again
-from whimbrel.errors import ExpressionError, KernelError, PlanError
+from whimbrel.errors import ExpressionError, KernelError, PlanError, SqlError
 from whimbrel.expr import substitute
 from whimbrel.plan import explain
 from whimbrel.run.checkpoint import describe_plans
@@ -89,6 +89,17 @@ def test_errors_name_the_values_of_the_row() -> None:
         wb.function(len, cost="free")  # type: ignore[call-overload]
     with pytest.raises(ExpressionError, match="needs a function"):
         wb.function(3)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("values", [(), (1, 2), (1, 2, 3)])
+def test_a_wrong_number_of_values_is_refused(values: Any) -> None:
+    one, both = wb.function(lambda x: x + 1), wb.function(math.atan2)
+    for function, count in ((one, 1), (both, 2)):
+        if len(values) + 1 != count:
+            with pytest.raises(ExpressionError, match=r"wrong number of values: (missing|too many)"):
+                function(col.x, *values)
+    with pytest.raises(SqlError, match=r"^f\(\) has the wrong number .*'y'"):
+        wb.sql("SELECT f(x) AS z FROM log", log=LOG, functions={"f": wb.function(lambda x, y: x + y)})
 
 
 def test_a_plan_with_another_mark_or_body_is_another_plan() -> None:

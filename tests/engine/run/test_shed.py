@@ -259,6 +259,12 @@ def test_a_query_whose_results_cannot_be_scaled_is_refused(wrong: Any, words: st
     assert len(desk) == 0
 
 
+@pytest.mark.parametrize("per", ["x", "0s", "1mo", 0, None, 0.5])
+def test_a_wrong_period_is_refused_when_the_rule_is_made(per: Any) -> None:
+    with pytest.raises(PlanError):
+        wb.Shed(5, per=per)
+
+
 @pytest.mark.parametrize(("rule", "words"), [
     (lambda: wb.Shed(0, per=10), "rows must be an integer"),
     (lambda: wb.Shed(5, per=10, confidence=1.0), "between 0 and 1"),

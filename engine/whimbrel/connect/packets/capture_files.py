@@ -60,7 +60,9 @@ class CaptureFiles:
             checked_unchanged(file, self._written[file], self._where)
             for more in _bytes_of(file, counts):
                 for found in capture.add(more):
-                    yield Packets(found)
+                    packets = Packets(found)
+                    packets.count_other_links(counts)
+                    yield packets
         except (OSError, EOFError, pa.ArrowException, CaptureError) as error:
             checked_unchanged(file, self._written[file], self._where)
             raise self._broken(file, error) from None

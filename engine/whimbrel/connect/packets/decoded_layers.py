@@ -13,8 +13,13 @@ from whimbrel.connect.packets.capture import PacketBytes
 from whimbrel.kernels import Compiled
 from whimbrel.kernels.primitives.packets.packet_fields import read_field
 from whimbrel.kernels.primitives.packets.packet_layers import (
+    ETHERNET,
     ICMP,
     ICMPV6,
+    LINUX,
+    LINUX_2,
+    LOOPBACKS,
+    NO_LINKS,
     SCTP,
     TCP,
     UDP,
@@ -25,6 +30,7 @@ Array = np.ndarray[Any, Any]
 
 PROBLEMS = ("", "truncated", "fragment", "malformed")
 """Problems of packets by number."""
+_LINKS = frozenset((ETHERNET, LINUX, LINUX_2, *LOOPBACKS, *NO_LINKS))
 _DNS_PORTS = (53, 5353)
 _NONE = np.int32(-1)
 
@@ -63,6 +69,14 @@ class Packets:
         """Count the packets with a problem."""
         number = np.bincount(self.problems, minlength=len(PROBLEMS))
         counts.update({PROBLEMS[each]: int(number[each]) for each in np.flatnonzero(number) if each})
+
+    def count_other_links(self, counts: Counter[str]) -> None:
+        """Count the packets whose link type is not decoded: they have no layers."""
+        links = self.found.links
+        is_one = len(links) > 0 and bool((links == links[0]).all())
+        found = {int(links[0]): len(links)} if is_one else Counter(links.tolist())
+        counts.update({f"packets of link type {link}, which is not decoded": number
+                       for link, number in found.items() if link not in _LINKS})
 
     def of_protocols(self, *protocols: int) -> Array:
         """Where the transport layer begins in packets of these protocols; -1 elsewhere."""

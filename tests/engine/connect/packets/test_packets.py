@@ -158,6 +158,15 @@ def test_interfaces_of_pcapng_have_own_clocks_and_link_types(tmp_path: Path) -> 
                                     "packets of an interface that the file does not describe": 1}
 
 
+def test_packets_of_another_link_type_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    whole = bytearray(as_pcap(frames(Random(5), 3)))
+    whole[20:24] = struct.pack("<I", 105)
+    (tmp_path / "log.pcap").write_bytes(whole)
+    with caplog.at_level(logging.WARNING):
+        assert rows(tmp_path / "log.pcap", "src_ip") == [{"src_ip": None}] * 3
+    assert "3 packets of link type 105, which is not decoded" in caplog.text
+
+
 def test_a_cut_end_and_a_damaged_record_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     drawn = frames(Random(5), 50)
     file = tmp_path / "log.pcap"

@@ -16,6 +16,8 @@ IPV4, IPV6 = 0x0800, 0x86DD
 ICMP, TCP, UDP, ICMPV6, SCTP = 1, 6, 17, 58, 132
 ETHERNET, LINUX, LINUX_2 = 1, 113, 276
 """Link types, as of captures."""
+LOOPBACKS, NO_LINKS = (0, 108), (12, 14, 101, 228, 229)
+"""Link types with four bytes before the network layer, and with none."""
 
 
 def find_layers(data: Array, starts: Array, captured: Array, links: Array, ether_types: Array, vlans: Array,
@@ -44,10 +46,10 @@ def find_layers(data: Array, starts: Array, captured: Array, links: Array, ether
             else:
                 kind = big16(data, at if link == LINUX_2 else at + header - 2)
                 at += header
-        elif link in (0, 108):  # a loopback
+        elif link in LOOPBACKS:
             at += 4
             guess = True
-        elif link in (12, 14, 101, 228, 229):  # no link layer
+        elif link in NO_LINKS:
             guess = True
         while kind in (0x8100, 0x88A8, 0x9100):
             if at + 4 > stop:

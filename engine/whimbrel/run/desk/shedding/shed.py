@@ -74,6 +74,7 @@ class Shed:
         if self.time == "arrival" and is_whole(self.per):
             raise PlanError(f"per must be a duration where time='arrival', got {self.per!r}.", where=where,
                             hint='Use for example per="1s".')
+        self.per_ticks("ns")  # refuses what is a duration of no unit
         if isinstance(self.confidence, bool) or not isinstance(self.confidence, float) or not 0 < self.confidence < 1:
             raise PlanError(f"confidence must be between 0 and 1, got {self.confidence!r}.", where=where,
                             hint="Use for example confidence=0.95.")
