@@ -47,7 +47,7 @@ def near_duration(text: str) -> str | None:
 
     Examples
     --------
-    >>> near_duration("1 day"), near_duration("-5 mintues"), near_duration("1h"), near_duration("x")
+    >>> near_duration("1 day"), near_duration("-5 minutess"), near_duration("1h"), near_duration("x")
     ('1d', '-5m', None, None)
     """
     stripped = text.strip()

@@ -264,7 +264,7 @@ def run_program(latency: int, data: st.DataObject, first: list[Shape]) -> None:
     with (tempfile.TemporaryDirectory() as folder, tier("interpreted"), pytest.MonkeyPatch.context() as patch,
           ExitStack() as closed):
         patch.setattr(shared_groups, "FIRST_SPAN", data.draw(st.sampled_from([1, 64])))
-        patch.setattr(shared_groups, "MOST_CELLS", data.draw(st.sampled_from([0, 100, 1 << 18])))
+        patch.setattr(shared_groups, "CELLS_LIMIT", data.draw(st.sampled_from([0, 100, 1 << 18])))
         patch.setattr(shared_groups, "ROWS_A_GROUP", data.draw(st.sampled_from([0, 1, 4])))
         patch.setattr(shared_groups, "SAMPLE_ROWS", data.draw(st.sampled_from([1, 9, 1 << 16])))
         patch.setattr(source_reader, "_FEWEST_ROWS", 8)

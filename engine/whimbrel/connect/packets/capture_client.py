@@ -16,7 +16,7 @@ from whimbrel.connect.packets.packet_columns import PacketReader
 from whimbrel.errors import SourceError
 
 READ_BYTES: Final = 1 << 20
-LOOK_S: Final = 0.05
+POLL_S: Final = 0.05
 
 
 class CaptureClient(Client):

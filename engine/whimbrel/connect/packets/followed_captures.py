@@ -16,7 +16,7 @@ from whimbrel.connect.feeds.files.rotation import HEAD_BYTES, Identity
 from whimbrel.connect.feeds.runtime.client import Offset
 from whimbrel.connect.files.natural_sort import natural_path
 from whimbrel.connect.packets.capture import CUT
-from whimbrel.connect.packets.capture_client import LOOK_S, READ_BYTES, CaptureClient
+from whimbrel.connect.packets.capture_client import POLL_S, READ_BYTES, CaptureClient
 
 _QUIET_S = 0.5
 _REMOVED: Final = "a file was truncated, overwritten or removed before its end was read"
@@ -105,7 +105,7 @@ class FollowedCaptures(CaptureClient):
 
     def _read(self, timeout_s: float) -> None:
         if self._opened < 0 and not self._next():
-            clock.sleep(min(timeout_s, LOOK_S))
+            clock.sleep(min(timeout_s, POLL_S))
             return
         data = os.read(self._opened, READ_BYTES)
         if self._was_cut():  # check after the read, which may have returned bytes of another capture
@@ -122,7 +122,7 @@ class FollowedCaptures(CaptureClient):
             self._last = b"" if self._unzip else (self._last + text[-HEAD_BYTES:])[-HEAD_BYTES:]
             self._add(text)
         elif monotonic() - self._quiet_since < _QUIET_S or not self._next():
-            clock.sleep(min(timeout_s, LOOK_S))
+            clock.sleep(min(timeout_s, POLL_S))
 
     def _was_cut(self) -> bool:
         """Whether the file was truncated or overwritten, by its size, its beginning and the last bytes read."""

@@ -16,7 +16,7 @@ from whimbrel.connect.feeds.runtime.client import Client, Offset
 from whimbrel.connect.feeds.runtime.feed import Feed
 from whimbrel.connect.feeds.runtime.read_options import FeedOptions
 from whimbrel.connect.files.paths import FilePath
-from whimbrel.connect.packets.capture_client import LOOK_S, READ_BYTES, CaptureClient
+from whimbrel.connect.packets.capture_client import POLL_S, READ_BYTES, CaptureClient
 from whimbrel.connect.packets.followed_captures import FollowedCaptures
 from whimbrel.connect.packets.packet_columns import COLUMNS
 from whimbrel.connect.validation import check_path
@@ -79,7 +79,7 @@ class _Pipe(CaptureClient):
     def _read(self, timeout_s: float) -> None:
         poll = select.poll()
         poll.register(self._opened, select.POLLIN)
-        found = poll.poll(1000 * min(timeout_s, LOOK_S))
+        found = poll.poll(1000 * min(timeout_s, POLL_S))
         if not found:
             return
         if data := os.read(self._opened, READ_BYTES):
@@ -88,4 +88,4 @@ class _Pipe(CaptureClient):
         elif self._has_begun:
             raise EOFError
         else:  # no writer has opened it yet
-            clock.sleep(min(timeout_s, LOOK_S))
+            clock.sleep(min(timeout_s, POLL_S))

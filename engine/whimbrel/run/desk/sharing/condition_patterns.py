@@ -11,7 +11,7 @@ from whimbrel.batch import Batch, Schema, frozen
 from whimbrel.expr import predicate
 from whimbrel.kernels import Compiled, IntegerKeys
 from whimbrel.kernels.primitives.rows.value_classes import patterns_of_codes
-from whimbrel.run.desk.sharing.value_classes import Classes, ColumnClasses, Condition, classes_of, rows_of_bytes
+from whimbrel.run.desk.sharing.value_classes import Classes, ColumnClasses, SplitCondition, classes_of, rows_of_bytes
 
 Array = np.ndarray[Any, Any]
 
@@ -29,7 +29,7 @@ class ConditionPatterns:
 
     Parameters
     ----------
-    conditions : sequence of Condition
+    conditions : sequence of SplitCondition
         Evaluating them must not fail.
     schema : Schema
 
@@ -39,7 +39,7 @@ class ConditionPatterns:
     Gigascope (SIGMOD 2003).
     """
 
-    def __init__(self, conditions: Sequence[Condition], schema: Schema) -> None:
+    def __init__(self, conditions: Sequence[SplitCondition], schema: Schema) -> None:
         found = classes_of(conditions, schema)
         self._direct: list[tuple[Classes, int, int]] = []
         self._rest: list[tuple[Classes, IntegerKeys]] = []

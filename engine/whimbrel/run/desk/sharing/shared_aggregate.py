@@ -19,7 +19,7 @@ from whimbrel.operators import GroupAggregate
 from whimbrel.plan import Operator, Properties, structure
 from whimbrel.run.desk.sharing.parameters_of_conditions import condition_at
 from whimbrel.run.desk.sharing.shared_groups import GroupsPart, SharedGroups, distinct_keys, joined, tables_of
-from whimbrel.run.desk.sharing.value_classes import Condition
+from whimbrel.run.desk.sharing.value_classes import SplitCondition
 
 _NONE_JOINED: tuple[tuple[int, int], Sequence[GroupsPart]] = (0, 0), ()
 
@@ -70,7 +70,7 @@ class Member:
     Parameters
     ----------
     keys : tuple of Expr
-    condition : Condition
+    condition : SplitCondition
     begin : int or None
         The first time of rows that it reads.
     condition_key, key_keys : Hashable, tuple of Hashable
@@ -80,14 +80,14 @@ class Member:
     """
 
     keys: tuple[Expr, ...]
-    condition: Condition
+    condition: SplitCondition
     begin: int | None
     condition_key: Hashable
     key_keys: tuple[Hashable, ...]
     parameters: tuple[ParameterValues, ...] = ()
-    _newest: dict[tuple[Any, ...], tuple[Hashable, Condition]] = field(default_factory=dict, init=False)
+    _newest: dict[tuple[Any, ...], tuple[Hashable, SplitCondition]] = field(default_factory=dict, init=False)
 
-    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Condition]:
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, SplitCondition]:
         """The condition from a start on until a parameter changes, and its key."""
         if self.condition.expr is None or not self.parameters:
             return self.condition_key, self.condition
@@ -95,7 +95,7 @@ class Member:
         if values not in self._newest:
             settled = condition_at(self.condition.expr, start, rows)
             self._newest.clear()
-            self._newest[values] = structure(settled), Condition.of(settled, rows)
+            self._newest[values] = structure(settled), SplitCondition.of(settled, rows)
         return self._newest[values]
 
 

@@ -20,7 +20,7 @@ from whimbrel.kernels.primitives.rows.value_classes import cells_of_numbers, num
 from whimbrel.operators import GroupAggregate
 from whimbrel.operators.aggregation.pane_kernel import PaneKernel
 from whimbrel.run.desk.sharing.condition_patterns import ConditionPatterns
-from whimbrel.run.desk.sharing.value_classes import Condition
+from whimbrel.run.desk.sharing.value_classes import SplitCondition
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ ROWS_A_GROUP = 8
 would need a table of its own."""
 SAMPLE_ROWS = 1 << 16
 """After so many rows it is known how many a group has."""
-MOST_CELLS = 1 << 18
+CELLS_LIMIT = 1 << 18
 """So many cells have a place of their own in arrays, whether they have rows or not; more are looked up."""
 _MANY_SETS = 4
 """More sets share no groups of fewer rows: each result merges all of its groups."""
@@ -47,7 +47,7 @@ class Asks(Protocol):
     def keys(self) -> tuple[Expr, ...]:
         """What it groups by."""
 
-    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, Condition]:
+    def condition_at(self, start: int, rows: Schema) -> tuple[Hashable, SplitCondition]:
         """Which rows it reads from a start on until a parameter changes, and what is equal for equal conditions."""
 
     @property
@@ -142,7 +142,7 @@ class SharedGroups:
         self._place = {key: place for place, key in enumerate(keys)}
         self.table = KeyTable([type_of(key, rows) for key in self.keys])
         numbers: dict[Any, int] = {}
-        distinct: list[Condition] = []
+        distinct: list[SplitCondition] = []
         self.conditions: Mapping[int, int] = {}
         found = {}
         for member in members:
@@ -159,7 +159,7 @@ class SharedGroups:
     def _new_kernel(self) -> PaneKernel:
         kernel = self._states.kernel(self._needed)
         assert isinstance(kernel, PaneKernel)
-        kernel.cells = self._cells if self._cells <= MOST_CELLS else 0
+        kernel.cells = self._cells if self._cells <= CELLS_LIMIT else 0
         return kernel
 
     @property
@@ -228,7 +228,7 @@ class SharedGroups:
             left += self.flush()
             while len(self.patterns) > self.span:
                 self.span *= 4
-        if self.kernel.cells and self._cells > MOST_CELLS:
+        if self.kernel.cells and self._cells > CELLS_LIMIT:
             left += self.flush()
         elif self.kernel.cells:
             self.kernel.cells = self._cells

@@ -12,7 +12,7 @@ from whimbrel.run.desk.desk_pipeline import DeskPipeline
 from whimbrel.run.desk.sharing.shared_aggregate import Member, SharedAggregate, SharedAggregateKernel
 from whimbrel.run.desk.sharing.shared_plan import SharedPlan
 from whimbrel.run.desk.sharing.shared_query import SharedQuery, SharedResults, SharedRows
-from whimbrel.run.desk.sharing.value_classes import Condition
+from whimbrel.run.desk.sharing.value_classes import SplitCondition
 from whimbrel.run.pipeline import Pipeline
 from whimbrel.run.query_result import Answer
 
@@ -62,7 +62,7 @@ class SharedQueries:
         if group is None:
             node = Node(SharedAggregate(states=plan.states), (self._sources[plan.rows.name],))
             group = self._groups[key] = _Group(key, node, self._pipeline.add(node))
-        condition = Condition.of(plan.condition, self._sources[plan.rows.name].schema)
+        condition = SplitCondition.of(plan.condition, self._sources[plan.rows.name].schema)
         member = Member(plan.keys, condition, begin, plan.condition_key, plan.key_keys, plan.parameters)
         of = group
         query = SharedQuery(member, plan.rest, lambda ended: self._kernel(of, ended=ended), answer(group.number),

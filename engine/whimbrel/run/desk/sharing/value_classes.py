@@ -31,7 +31,7 @@ _FLIPPED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class ConditionPart:
     """A condition that must be true for another one.
 
     Parameters
@@ -49,22 +49,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Condition:
+class SplitCondition:
     """A condition with its parts, which must all be true. None is true for all rows."""
 
     expr: Expr | None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ConditionPart, ...] = ()
 
     @classmethod
-    def of(cls, expr: Expr | None, schema: Schema) -> Condition:
+    def of(cls, expr: Expr | None, schema: Schema) -> SplitCondition:
         """Find the parts of a condition on rows of a schema."""
         if expr is None:
             return cls(None)
         kinds = kinds_of(schema)
-        return cls(expr, tuple(Part(part, _column_of(part, kinds), _comparison(part)) for part in parts_of(expr)))
+        parts = [ConditionPart(part, _column_of(part, kinds), _comparison(part)) for part in parts_of(expr)]
+        return cls(expr, tuple(parts))
 
 
-Conjuncts = Mapping[int, Sequence[Part]]
+Conjuncts = Mapping[int, Sequence[ConditionPart]]
 """By the number of a condition: the parts of it that must all be true."""
 
 
@@ -170,7 +171,7 @@ class ColumnClasses(Classes):
     ----------
     name : str
     type_ : pyarrow.DataType
-    parts : mapping of int to sequence of Part
+    parts : mapping of int to sequence of ConditionPart
     conditions : int
         How many there are in all.
     """
@@ -327,9 +328,9 @@ def rows_of_bytes(table: Array) -> Iterator[bytes]:
     return (whole[at : at + width] for at in range(0, len(whole), width))
 
 
-def classes_of(conditions: Sequence[Condition], schema: Schema) -> list[Classes]:
+def classes_of(conditions: Sequence[SplitCondition], schema: Schema) -> list[Classes]:
     """What classifies rows for conditions."""
-    by_column: dict[str, dict[int, list[Part]]] = {}
+    by_column: dict[str, dict[int, list[ConditionPart]]] = {}
     others: dict[Any, tuple[Expr, list[int]]] = {}
     for number, condition in enumerate(conditions):
         for part in condition.parts:
