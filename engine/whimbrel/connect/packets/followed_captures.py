@@ -68,12 +68,20 @@ class FollowedCaptures(CaptureClient):
         if known is None:
             found = name if name.exists() else None
         else:
-            found = known.found(name, offset["bytes"]) if name.parent.is_dir() else None
+            found = self._found(known, name, offset["bytes"]) if name.parent.is_dir() else None
+            self._by_change |= found not in (None, name)
         for path, status in self._matching().items():  # those before the file were read
             is_before = self._by_change or natural_path(path) < natural_path(name)
             if is_before and status.st_mtime_ns <= self._newest_ns and path not in (name, found):
                 self._left[_key(status)] = _as_it_is(path, status)
         self._continue(found, known, skip)
+
+    def _found(self, known: Identity, name: Path, text_bytes: int) -> Path | None:
+        """Path of a file, wherever it is now."""
+        if self._is_one:
+            return known.found(self._pattern, text_bytes)
+        here = (path for path, status in self._matching().items() if known.is_at(status))
+        return next((path for path in here if known.found(path, text_bytes) == path), known.found(name, text_bytes))
 
     def _continue(self, found: Path | None, known: Identity | None, skip: int) -> None:
         """Continue in a file, or after it if it does not exist any more."""
@@ -110,7 +118,7 @@ class FollowedCaptures(CaptureClient):
         data = os.read(self._opened, READ_BYTES)
         if self._was_cut():  # check after the read, which may have returned bytes of another capture
             known = self._identity()
-            found = known.found(Path(self._name), self._bytes if self._packets else 0)
+            found = self._found(known, Path(self._name), self._bytes if self._packets else 0)
             self._continue(found, known, max(self._skip, self._packets))
         elif data:
             self._quiet_since = monotonic()
@@ -177,6 +185,8 @@ class FollowedCaptures(CaptureClient):
         keys = {_key(status) for status in matching.values()}
         self._left = {key: left for key, left in self._left.items() if key in keys}
         here = _key(os.fstat(self._opened)) if self._opened >= 0 else None
+        if any(_key(status) == here and str(path) != self._name for path, status in matching.items()):
+            self._by_change = True  # files are renamed
         unread = [path for path, status in matching.items() if _key(status) != here and self._is_new(status)]
         again = [path for path in unread if not self._is_after(path)]
         return [*(path for path in unread if self._is_after(path)),

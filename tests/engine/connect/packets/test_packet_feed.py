@@ -138,6 +138,31 @@ def test_files_that_are_overwritten_in_turn_are_read_again(tmp_path: Path, drawn
         assert not found.state.lost
 
 
+@pytest.mark.parametrize("pattern", ["log.pcap", "log.pcap*"])
+def test_a_feed_resumes_in_files_that_were_renamed_often(tmp_path: Path, drawn: list[Drawn], pattern: str) -> None:
+    def rotate(first: int, end: int) -> None:
+        for number in range(3, 0, -1):
+            if (tmp_path / f"log.pcap.{number}").exists():
+                (tmp_path / f"log.pcap.{number}").rename(tmp_path / f"log.pcap.{number + 1}")
+        log.rename(tmp_path / "log.pcap.1")
+        log.write_bytes(as_pcap(drawn[first:end]))
+        os.utime(log, (first, first))
+
+    log = tmp_path / "log.pcap"
+    log.write_bytes(as_pcap(drawn[:10]))
+    os.utime(log, (0, 0))
+    feed, offset, read = wb.feeds.pcap(tmp_path / pattern, **QUICK), None, 0
+    for first in (10, 20, 30):
+        with reading(feed, offset) as found:
+            assert times(found, first - read) == at(drawn[read:first])
+            offset, read = json.loads(json.dumps(found.offset)), first
+        rotate(first, first + 5)
+        rotate(first + 5, first + 10)
+    with reading(feed, offset) as found:
+        assert times(found, 10) == at(drawn[30:])
+        assert not found.state.lost
+
+
 @pytest.mark.parametrize(("how", "begins", "is_lost"), [
     ("renamed", 10, False), ("compressed", 10, False), ("overwritten", 15, True), ("replaced", 15, True),
     ("of a version before", 10, False)])
