@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ import pyarrow as pa
 from whimbrel.clock.duration import exact_nanoseconds
 from whimbrel.clock.instant import exact_seconds
 from whimbrel.errors import ExpressionError
+from whimbrel.expr.marked_function import MarkedFunction
 from whimbrel.expr.numeric_methods import NumericMethods
 from whimbrel.expr.temporal_methods import TemporalMethods
 from whimbrel.expr.type_names import data_type
@@ -364,19 +365,6 @@ class RowFunction(Expr):
 
 
 Node = Col | Lit | Binary | Unary | Call | When | Cast | RowFunction
-
-
-class MarkedFunction(Protocol):
-    """A function of a user, with what the user says of its cost."""
-
-    @property
-    def function(self) -> Callable[..., Any]: ...
-
-    @property
-    def name(self) -> Text: ...
-
-    @property
-    def cost(self) -> Literal["cheap", "expensive"] | None: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

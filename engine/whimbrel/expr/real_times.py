@@ -1,4 +1,7 @@
-"""Check the times that the C library reads of texts: it takes days that a month lacks, and years of few digits."""
+"""Check the times that the C library reads of texts.
+
+It takes days that a month lacks, and years of few digits.
+"""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def _emit(source: SqlText, tokens: list[Any]) -> tuple[list[Any], Emit | None]:
         if words in (["FINAL"], ["ON", "WINDOW", "CLOSE"], ["AFTER", "WATERMARK"]):
             return tokens[:number], None
         raise source.error_at("EMIT must name latencies, or FINAL.", token.start, tokens[-1].end + 1,
-                             "Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer.")
+                             "Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer, after all other clauses.")
     return tokens, None
 
 

@@ -139,7 +139,7 @@ There is no unit 'FORTNIGHT' of intervals.
 EMIT must name latencies, or FINAL.
   where: line 1: SELECT * FROM TCP EMIT CHANGES
                                    ^^^^^^^^^^^^
-  hint:  Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer.
+  hint:  Use EMIT AT '1s', '1m', or EMIT AT 0, 5 if time is an integer, after all other clauses.
 """),
     'order by': ('SELECT DISTINCT ip FROM hosts ORDER BY rank', """
 ORDER BY needs a column of the result.

@@ -1,4 +1,4 @@
-"""Client of a feed that follows capture files which grow, are rotated and overwritten."""
+"""Follow capture files that grow, are rotated and overwritten."""
 
 from __future__ import annotations
 
