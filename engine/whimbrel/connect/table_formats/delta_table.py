@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from whimbrel.connect.addresses import shown_address, without_secrets
@@ -84,16 +85,24 @@ def opened_table(path: str, version: int | None, timestamp: str | datetime | Non
 
 
 def _committed(path: str, version: int, options: Mapping[str, str] | None) -> datetime | None:
-    """When a version was written, by which it is found; None if its part of the log was removed.
+    """When a version was written, or said that it was; None if its part of the log was removed.
 
-    The library gives the oldest version for all moments before it. It compares whole milliseconds.
+    The library finds versions by the time of the file, which is some milliseconds after the one that its history shows.
+    It gives the oldest version for all moments before it. It compares whole milliseconds.
     """
     from deltalake.fs import DeltaStorageHandler
     from pyarrow import fs
 
     system = fs.PyFileSystem(DeltaStorageHandler(path, None if options is None else dict(options)))
-    found: datetime | None = system.get_file_info(f"_delta_log/{version:020}.json").mtime
-    return None if found is None else found.replace(microsecond=found.microsecond // 1_000 * 1_000)
+    name = f"_delta_log/{version:020}.json"
+    written: datetime | None = system.get_file_info(name).mtime
+    if written is None:
+        return None
+    written = written.replace(microsecond=written.microsecond // 1_000 * 1_000)
+    with system.open_input_file(name) as file:
+        actions = map(json.loads, filter(None, file.read().splitlines()))
+        said = next((each["commitInfo"].get("timestamp") for each in actions if "commitInfo" in each), None)
+    return written if said is None else min(written, datetime.fromtimestamp(said / 1_000, UTC))
 
 
 def _has_deletion_vectors(table: Any) -> bool:

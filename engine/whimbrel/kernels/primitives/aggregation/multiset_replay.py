@@ -40,7 +40,7 @@ USED, SHOWN_USED, CHOSEN_USED, MORE_ITEMS, MORE_SHOWN, MORE_CHOSEN = 0, 1, 2, 3,
 slots each lacked when the replay stopped."""
 
 FEW_ROWS = 4
-"""So many rows of a group that leave at once are removed faster one by one: each moves half of the values."""
+"""Fewer rows of a group that leave at once are removed one by one, each of which moves half of the values."""
 
 
 def replay_bags(
