@@ -27,13 +27,7 @@ def direct_classes(values: Array, first: int, classes: Array, factor: int, codes
     beyond = classes.shape[0] - 1
     last = first + beyond - 2
     for row in range(values.shape[0]):
-        value = values[row]
-        place = value - first + 1
-        if value < first:
-            place = 0
-        if value > last:
-            place = beyond
-        codes[row] += factor * classes[place]
+        codes[row] += factor * classes[np.uint64(_place(values[row], first, last, beyond))]
 
 
 def searched_classes(values: Array, bounds: Array, classes: Array, factor: int, codes: Array) -> None:
@@ -110,6 +104,13 @@ def number_cells(groups: Array, patterns: Array, span: int) -> None:
         patterns[row] += groups[row] * np.int64(span)
 
 
+def _place(value: int, first: int, last: int, beyond: int) -> int:
+    """Where a number stands in a table of smaller numbers, those from `first` to `last`, and larger ones."""
+    if value < first:
+        return 0
+    return beyond if value > last else value - first + 1
+
+
 def cells_of_numbers(values: Array, first: int, pattern_of: Array, keys: Array, direct: Array, span: int,
                      cells: Array) -> int:
     """Write the cell of each row, whose pattern and group are both found by a number itself.
@@ -138,13 +139,7 @@ def cells_of_numbers(values: Array, first: int, pattern_of: Array, keys: Array, 
     beyond, kept = pattern_of.shape[0] - 1, 0
     last, known = first + beyond - 2, np.uint64(direct.shape[0])
     for row in range(values.shape[0]):
-        value = values[row]
-        place = value - first + 1
-        if value < first:
-            place = 0
-        if value > last:
-            place = beyond
-        pattern = pattern_of[np.uint64(place)]
+        pattern = pattern_of[np.uint64(_place(values[row], first, last, beyond))]
         key = np.uint64(keys[row])
         group = np.int64(direct[key]) - 1 if key < known else -1
         if pattern < 0 or group < 0:
